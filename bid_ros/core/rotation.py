@@ -63,7 +63,7 @@ def quaternion_from_matrix(matrix: ArrayLike) -> Array:
     xw, yw, zw = m[1, 2] - m[2, 1], m[2, 0] - m[0, 2], m[0, 1] - m[1, 0]
     ww = 1 + m[0, 0] + m[1, 1] + m[2, 2]
     if (ww > 2.0).all():  # no turn is longer than a quarter, so w is the largest of all
-        turns = np.array([xw, yw, zw, ww]).T
+        turns = np.ascontiguousarray(np.array([xw, yw, zw, ww]).T)  # sums of rows keep their order
         return np.asarray(turns / _length(turns))
     products = np.array(
         [

@@ -11,6 +11,7 @@ from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
 from bid_ros.core.shapes import KeepOut, ToolPart
 from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.gate import Gate
+from bid_ros.safety.geometry import GeometryEnvelope
 from bid_ros.safety.screen import Screen
 
 TABLE = KeepOut("table", normal=(0.0, 0.0, 1.0), offset=0.0)
@@ -97,3 +98,15 @@ def test_turning_the_tool_away_frees_it(task, chunk):
     envelope = Envelope(kept_out(task, post, parts=(MOUNT,)))
     assert envelope.check(chunk(), NOW, TOOL).rule == "keep_out"
     assert envelope.check(chunk(rotations([matrix_from_vector([0, 0, 1.5]) @ DOWN] * 16)), NOW, TOOL).ok
+
+
+def test_the_screen_finds_the_way_that_crosses_a_wall_among_ways_that_are_far_from_it(task, chunk):
+    wall = KeepOut("wall", (0.515, -0.3, 0.0), (0.520, 0.3, 0.6))
+    task = kept_out(task, wall, parts=(ToolPart("tip", (0.0, 0.0, 0.0), 0.002),), max_acceleration=50.0, max_jerk=1e4)
+    starts = (0.40, 0.495, 0.45, 0.495)
+    rows = [chunk(column(0, start + 0.045 * np.minimum(np.arange(16), 1))).actions for start in starts]
+    samples = np.array([np.concatenate([motion[:1], motion]) for motion in rows])
+    assert Screen(task).passes(samples).tolist() == [True, False, True, False]
+    bounds = GeometryEnvelope(task).bounds(samples[..., :3], None)
+    (bound,) = bounds
+    assert [bound.refusal(number).row for number in (1, 3)] == [1, 1]
