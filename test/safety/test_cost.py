@@ -12,9 +12,10 @@ from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.task import load_task
 from bid_ros.safety.envelope import Envelope
 
-NOW, ROWS, ROUNDS = 1_000_000_000_000, 15, 60
+NOW, ROWS = 1_000_000_000_000, 15
+LEAST_RUNS, MOST_RUNS = 60, 1000
 # A check took so many operations, Franka and UR. It fails at 1.5 times as many.
-OPERATIONS = {"poses": {"franka": 1, "ur": 1}, "joints": {"franka": 1, "ur": 1}}
+OPERATIONS = {"poses": {"franka": 345, "ur": 335}, "joints": {"franka": 195, "ur": 175}}
 
 
 def operations(count=50):
@@ -24,15 +25,19 @@ def operations(count=50):
         np.sqrt((values * values).sum(axis=-1))
 
 
-def operations_of(work, count=50):
-    """Return how many operations ``work`` takes: the quickest of many runs of both, in turns, in CPU time."""
-    took = {work: [], operations: []}
-    for _ in range(ROUNDS):
+def operations_of(work, most, count=50):
+    """Return how many operations ``work`` takes: the quickest of many runs of both, in turns, in CPU time.
+
+    A busy computer slows some runs down. So it goes on for a while, as long as there seem to be more than ``most``.
+    """
+    took, found = {work: [], operations: []}, np.inf
+    while len(took[work]) < LEAST_RUNS or (found >= most and len(took[work]) < MOST_RUNS):
         for run, times in took.items():
             begun = time.thread_time_ns()
             run()
             times.append(time.thread_time_ns() - begun)
-    return count * min(took[work]) / min(took[operations])
+        found = count * min(took[work]) / min(took[operations])
+    return found
 
 
 def posed_check(robot, root):
@@ -65,4 +70,5 @@ def joint_check(robot):
 def test_a_check_takes_no_more_operations_than_it_needs(root, robot):
     for kind, check in (("poses", posed_check(robot, root)), ("joints", joint_check(robot))):
         assert check().ok
-        assert operations_of(check) < 1.5 * OPERATIONS[kind][robot], kind
+        most = 1.5 * OPERATIONS[kind][robot]
+        assert operations_of(check, most) < most, kind
