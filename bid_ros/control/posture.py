@@ -18,8 +18,9 @@ from bid_ros.control.chain import DAMPING, LONGEST_STEP, JointFrame
 from bid_ros.core.rotation import Array
 
 FIRST_STEP: Final = 0.8  # rad of a joint in the first step of all rows
-NEAR_M: Final = 3e-3  # before the last step, which leaves a tenth of it or less
-NEAR_RAD: Final = 1.5e-2
+# Squares of m and rad before the last step, which leaves a tenth of them or less.
+NEAR: Final = np.array([[3e-3**2], [1.5e-2**2]])
+DAMPED: Final = DAMPING**2 * np.eye(6)
 SETTLED_RAD: Final = 0.03  # of each joint in the last step
 MOST_STEPS: Final = 14
 CYCLE: Final = (0, 1, 2, 0, 1)  # axes of a vector of five
@@ -115,15 +116,17 @@ class PosturePrediction:
     def _poses(self, joints: Array) -> Array:
         """Return the pose of each joint and of the tool, ``(joints + 1, 4, 5, M)``, at joints ``(joints, M)``."""
         cosines, sines = np.cos(joints), np.sin(joints)
-        signed = np.stack([sines, -sines], axis=1)[:, :, None]
+        signed = np.array([sines, -sines]).transpose(1, 0, 2)[:, :, None]
         poses = np.empty((self._count + 1, 4, 5, joints.shape[1]))
         poses[0] = self._base
-        for number, frame in enumerate(self._frames):
-            across = poses[number, :2]  # columns x and y, which the joint turns
-            swapped = across[::-1] * signed[number]
-            across *= cosines[number]
-            across += swapped
-            np.matmul(frame, poses[number].reshape(4, -1), out=poses[number + 1].reshape(4, -1))
+        flat, across = poses.reshape(self._count + 1, 4, -1), poses[:-1, :2]  # columns x and y, which a joint turns
+        for pose, then, pair, cosine, sine, frame in zip(
+            flat[:-1], flat[1:], across, cosines, signed, self._frames, strict=True
+        ):
+            swapped = pair[::-1] * sine
+            pair *= cosine
+            pair += swapped
+            np.matmul(frame, pose, out=then)
         return poses
 
     def _step(self, jacobian: Array, inverse: Array, error: Array, pull: Array, most: float = LONGEST_STEP) -> Array:
@@ -173,7 +176,7 @@ def _squared(poses: Array) -> tuple[Array, Array]:
     """Return the Jacobians ``(joints, 6, M)`` and the inverses ``(M, 6, 6)`` of their damped squares."""
     jacobian = _jacobian(poses)
     rows = jacobian.transpose(2, 1, 0)
-    squared: Array = rows @ np.swapaxes(rows, 1, 2) + DAMPING**2 * np.eye(6)
+    squared: Array = rows @ np.swapaxes(rows, 1, 2) + DAMPED
     return jacobian, np.asarray(np.linalg.inv(squared), dtype=np.float64)
 
 
@@ -187,7 +190,6 @@ def _settled(change: Array, error: Array, pose: Array, goal: Array) -> NDArray[n
 
     A sine vanishes at half a turn too: there the trace is negative.
     """
-    way, angle = (error[:3] ** 2).sum(axis=0), (error[3:] ** 2).sum(axis=0)
+    near = ((error * error).reshape(2, 3, -1).sum(axis=1) <= NEAR).all(axis=0)
     trace = np.einsum("ijm,ijm->m", pose[:3, :3], goal[:3, :3])
-    near = (way <= NEAR_M**2) & (angle <= NEAR_RAD**2) & (trace >= 1.0)
-    return np.asarray(near & (np.abs(change).max(axis=0) <= SETTLED_RAD))
+    return np.asarray(near & (trace >= 1.0) & (np.abs(change).max(axis=0) <= SETTLED_RAD))

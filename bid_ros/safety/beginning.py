@@ -92,5 +92,5 @@ def _distance(one: Array, other: Array) -> float:
 def _angle(one: Array, other: Array) -> float:
     """Return the angle between two rotations, rad, from sine and cosine of half of it."""
     apart = one - other
-    sine, cosine = float(np.vdot(apart, apart)) / 8.0, 1.0 + float(np.vdot(one, other))
-    return 2.0 * math.atan2(math.sqrt(sine), 0.5 * math.sqrt(max(0.0, cosine)))
+    sine, cosine = math.sqrt(np.vdot(apart, apart) / 8.0), 0.5 * math.sqrt(max(0.0, 1.0 + float(np.vdot(one, other))))
+    return 2.0 * math.atan2(sine, cosine)

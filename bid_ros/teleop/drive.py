@@ -28,8 +28,9 @@ class Drive:
 
     Each axis is planned by Ruckig (Berscheid and Kroeger, "Jerk-limited real-time trajectory generation with arbitrary
     target states", RSS 2021): to the commanded speed, or to the wall of the workspace if that comes first. A chunk goes
-    on for ``HOLD_S`` and then brakes. So the arm comes to rest by itself if the next chunk does not come. Before a place
-    that is kept out it brakes, until a command leads elsewhere.
+    on for ``HOLD_S`` and then brakes. So the arm comes to rest by itself if the next chunk does not come.
+
+    It also brakes before a place that is kept out, until a command leads elsewhere.
 
     Args:
         task: its workspace and limits hold.

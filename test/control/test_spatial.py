@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bid_ros.control.spatial import multiply, turn_between, turned
+from bid_ros.control.spatial import multiply, rotated, turn_between, turned
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_from_vector
 
 
@@ -16,6 +16,8 @@ def test_tuples_agree_with_matrices(seed):
     a, b = random_quaternion(random), random_quaternion(random)
     product = matrix_from_quaternion(a) @ matrix_from_quaternion(b)
     assert matrix_from_quaternion(multiply(a, b)) == pytest.approx(product)
+    arrow = random.normal(size=3)
+    assert rotated(a, tuple(arrow)) == pytest.approx(matrix_from_quaternion(a) @ arrow)
     turn = turn_between(a, b)
     assert np.linalg.norm(turn) <= np.pi + 1e-9
     assert matrix_from_vector(turn) @ matrix_from_quaternion(a) == pytest.approx(matrix_from_quaternion(b))

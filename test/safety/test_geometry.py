@@ -165,3 +165,15 @@ def test_shipped_tasks_keep_the_gripper_off_their_table(root, name):
         rows = np.full((1, 1, shipped.action_dim), shipped.limits.gripper_max)
         (bound,) = geometry.bounds(low, turned[None, None], rows)
         assert bound.kept.tolist() == [kept]
+
+
+def test_the_screen_finds_the_way_that_crosses_a_wall_among_ways_that_are_far_from_it(task, chunk):
+    wall = KeepOut("wall", (0.515, -0.3, 0.0), (0.520, 0.3, 0.6))
+    task = kept_out(task, wall, parts=(ToolPart("tip", (0.0, 0.0, 0.0), 0.002),), max_acceleration=50.0, max_jerk=1e4)
+    starts = (0.40, 0.495, 0.45, 0.495)
+    rows = [chunk(column(0, start + 0.045 * np.minimum(np.arange(16), 1))).actions for start in starts]
+    samples = np.array([np.concatenate([motion[:1], motion]) for motion in rows])
+    assert Screen(task).passes(samples).tolist() == [True, False, True, False]
+    bounds = GeometryEnvelope(task).bounds(samples[..., :3], None, samples)
+    (bound,) = bounds
+    assert [bound.refusal(number).row for number in (1, 3)] == [1, 1]

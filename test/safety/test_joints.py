@@ -191,19 +191,6 @@ def test_limits_of_joints_say_what_is_valid():
         replace(limits, low=(7.0, *limits.low[1:]))
 
 
-def test_a_check_is_a_small_part_of_a_decision(robot):
-    import time
-
-    bench = Bench(robot)
-    joints = bench.home + 0.01 * RAMP
-    took = []
-    for _ in range(20):
-        begin = time.thread_time()
-        assert bench.check(joints).ok
-        took.append(time.thread_time() - begin)
-    assert min(took) < 0.01
-
-
 def test_the_screen_keeps_the_samples_that_the_envelope_keeps(robot):
     bench = Bench(robot)
     good = bench.home + 0.01 * RAMP

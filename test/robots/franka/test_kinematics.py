@@ -4,8 +4,9 @@ import mujoco
 import numpy as np
 import pytest
 
+from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.robots.franka.config import FrankaConfig
-from bid_ros.robots.franka.kinematics import MARGIN, arm_model, forward
+from bid_ros.robots.franka.kinematics import FLANGE_CHAIN, MARGIN, arm_model, flange_pose, forward
 from bid_ros.robots.franka.model import ROBOT, TOOL_FROM_HAND, scene_model
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.robots.ur.kinematics import UR5E, flange
@@ -29,6 +30,9 @@ def test_the_tool_is_where_the_twin_has_it(model, seed):
     found, turned = forward(joints)
     np.testing.assert_allclose(found, hand.xpos + TOOL_FROM_HAND * rotation[:, 2], atol=1e-6)
     np.testing.assert_allclose(turned, rotation, atol=1e-6)
+    flange, (place, turned) = flange_pose(tuple(joints.tolist())), FLANGE_CHAIN.forward(joints)
+    np.testing.assert_allclose(flange.position, place, atol=1e-12)
+    np.testing.assert_allclose(matrix_from_quaternion(flange.quaternion), turned, atol=1e-12)
 
 
 @pytest.mark.parametrize(
