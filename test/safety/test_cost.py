@@ -41,7 +41,7 @@ def operations_of(work, most, count=50):
 
 
 def posed_check(robot, root):
-    """Return a check of a motion of the tool of a shipped task from home, with all rules of the arm but its own parts."""
+    """Return a check of a motion of the tool of a shipped task from home: all rules but that of the arm's own parts."""
     task, arm, home = (
         load_task(root / "config" / SYSTEMS[robot] / "task.yaml"),
         model_of(joint_task(robot)),
