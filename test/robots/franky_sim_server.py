@@ -1,4 +1,7 @@
-"""Serves one simulated FR3 on a free loopback address, prints the address, and ends when its stdin closes."""
+"""Serves one simulated FR3 on a free loopback address, prints the address, and ends when its stdin closes.
+
+A line there makes its hand one that was not homed.
+"""
 
 import sys
 
@@ -22,6 +25,8 @@ controller.start()
 print(controller.hostname, flush=True)
 loop = StepLoop("the robot", STEP_NS, controller.tick, 5 * STEP_NS)
 loop.start()
-sys.stdin.read()
+for _ in sys.stdin:  # the one command: the hand was switched on anew
+    loop.call(controller.hand.forget_homing)
+    print("ok", flush=True)
 loop.stop()
 controller.close()
