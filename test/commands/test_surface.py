@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,8 +23,31 @@ def options_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tupl
         if isinstance(action, argparse._SubParsersAction):
             for name, inner in action.choices.items():
                 yield from options_of(inner, f"{path} {name}".strip())
-        elif action.option_strings and not isinstance(action, argparse._HelpAction):
+        elif action.option_strings and not isinstance(action, argparse._HelpAction | argparse._VersionAction):
             yield path, action.option_strings[-1]
+
+
+def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield the parser of every verb that has no others in it."""
+    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for action in inner:
+        for found in action.choices.values():
+            yield from parsers(found)
+    if not inner:
+        yield parser
+
+
+def test_every_option_says_what_it_is_and_its_default_once():
+    wrong = []
+    for parser in parsers(build_parser()):
+        formatter = parser._get_formatter()
+        for action in parser._actions:
+            text = formatter._expand_help(action) if action.help else ""
+            has_default = action.default not in (None, False, "", (), [], argparse.SUPPRESS) and action.option_strings
+            counted = len(re.findall(r"\(default:? |; default |, default ", text))
+            if not text or re.search(r"\bNone\b", text) or counted > 1 or (has_default and not counted):
+                wrong.append(f"{parser.prog} {action.option_strings or action.dest}: {text}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_there_are_no_more_verbs_and_options_than_a_person_can_learn():
