@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bid_ros.cli import GROUPS, build_parser, main
+from bid_ros.commands.examples import EXAMPLES, leaves
 from bid_ros.commands.moved import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,19 +28,9 @@ def options_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tupl
             yield path, action.option_strings[-1]
 
 
-def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """Yield the parser of every verb that has no others in it."""
-    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    for action in inner:
-        for found in action.choices.values():
-            yield from parsers(found)
-    if not inner:
-        yield parser
-
-
 def test_every_option_says_what_it_is_and_its_default_once():
     wrong = []
-    for parser in parsers(build_parser()):
+    for parser in leaves(build_parser()):
         formatter = parser._get_formatter()
         for action in parser._actions:
             text = formatter._expand_help(action) if action.help else ""
@@ -48,6 +39,14 @@ def test_every_option_says_what_it_is_and_its_default_once():
             if not text or re.search(r"\bNone\b", text) or counted > 1 or (has_default and not counted):
                 wrong.append(f"{parser.prog} {action.option_strings or action.dest}: {text}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_help_of_every_verb_has_an_example_that_can_be_typed():
+    parser = build_parser()
+    for verb in leaves(parser):
+        assert f"Example: {verb.prog}" in " ".join(verb.format_help().split()), verb.prog
+    for text in EXAMPLES:
+        assert parser.parse_args(text.split()).run, text
 
 
 def test_there_are_no_more_verbs_and_options_than_a_person_can_learn():
