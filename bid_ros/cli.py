@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from bid_ros import __version__
+from bid_ros.commands.examples import show_examples
 from bid_ros.commands.moved import check_moved
 from bid_ros.core.errors import BidError
 from bid_ros.sim import opengl_variables
@@ -58,6 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
     listed = _Listed(verbs)
     for module in VERBS:
         import_module(f"bid_ros.commands.{module}").add_parser(listed)
+    show_examples(parser)
     parser.epilog = _verbs_text(listed.lines)
     return parser
 

@@ -1,6 +1,7 @@
 """Arguments that several verbs share. They are made from the declaration of a run's arguments."""
 
 import argparse
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
@@ -9,9 +10,18 @@ from bid_ros.decoding import split_decoders
 from bid_ros.system.run import RunArguments, argument_fields, argument_kind
 
 SYSTEM_HELP = "a system's folder, or the name of a shipped one: franka_place or ur5_pick"
+DEFAULT = re.compile(r" \(default: [^)]*\)")
 Arguments = TypeVar("Arguments")
 # Arguments of a run of a policy, in the twin or in a rehearsal.
 POLICY_ARGUMENTS = ("decoder", "samples", "action_horizon", "moving", "episodes", "seed", "bundle")
+
+
+class WithDefaults(argparse.ArgumentDefaultsHelpFormatter):
+    """Says the default of every option that has one, unless its help says it."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        said = action.default in (None, "") or "default" in (action.help or "")
+        return action.help if said else super()._get_help_string(action)
 
 
 def add_run_arguments(
@@ -35,7 +45,10 @@ def add_run_arguments(
             continue
         kind, default = argument_kind(item.name, of), (defaults or {}).get(item.name, item.default)
         shown = "" if default in (None, "", ()) else f" (default {default})"
-        options: dict[str, Any] = {"default": default, "help": item.metadata["help"] + shown}
+        text = item.metadata["help"]
+        if shown:
+            text = DEFAULT.sub("", text)  # another verb's
+        options: dict[str, Any] = {"default": default, "help": text + shown}
         if kind is bool:
             options["action"] = argparse.BooleanOptionalAction
         elif kind is tuple:

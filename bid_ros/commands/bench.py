@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from bid_ros.commands.arguments import add_decoders, add_list
+from bid_ros.commands.arguments import WithDefaults, add_decoders, add_list
 from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
 from bid_ros.commands.tasks import task_of, task_path
 from bid_ros.core.errors import BidError
@@ -44,7 +44,7 @@ def _add_pusht(parts: Any) -> None:
         help="closed- and open-loop rollouts of Push-T",
         description="Roll out every combination of the comma lists on the same starts. The same seeds give the same "
         "numbers, whatever --batch and --workers are. Running the command again goes on where it stopped.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=WithDefaults,
     )
     grid = pusht.add_argument_group("what is compared (comma lists)")
     grid.add_argument("--preset", choices=("published",), help="what was published: decoders and conditions")

@@ -27,17 +27,19 @@ def add_diagnostic_parser(subparsers: Any) -> None:
         help="one-dimensional experiment: which action horizon imitates best at which noise",
         description=DESCRIPTION,
     )
-    parser.add_argument("--reading", choices=list(READINGS), default="fitted", help="default fitted")
+    parser.add_argument(
+        "--reading", choices=list(READINGS), default="fitted", help="reading of the text (default fitted)"
+    )
     add_list(parser, "--pause", int, metavar="N[,N...]", help="idle actions in s5, for each noise level")
     parser.add_argument("--steps", type=int, help="length of demonstrations and rollouts, 10 to 1000")
     parser.add_argument("--count", choices=list(COUNTS), help="idle actions or steps without progress, all or in s5")
     parser.add_argument("--distance", choices=list(DISTANCES), help="between two distributions")
-    add_list(parser, "--noise", float, default=NOISES, metavar="P[,P...]", help="default 0,0.2,0.4")
-    add_list(parser, "--horizon", int, default=HORIZONS, metavar="H[,H...]", help="default 1,2,3,5,7,10")
+    add_list(parser, "--noise", float, default=NOISES, metavar="P[,P...]", help="strengths (default 0,0.2,0.4)")
+    add_list(parser, "--horizon", int, default=HORIZONS, metavar="H[,H...]", help="to compare (default 1,2,3,5,7,10)")
     parser.add_argument("--episodes", type=int, default=20_000, help="rollouts of a repeat (default 20000)")
     parser.add_argument("--repeats", type=int, default=5, help="independent repeats for the interval (default 5)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", default="data/diagnostic", help="folder for JSON, table and histograms")
+    parser.add_argument("--seed", type=int, default=0, help="of data, weights and samples (default 0)")
+    parser.add_argument("--out", default="data/diagnostic", help="of JSON, table, histograms (default data/diagnostic)")
     parser.add_argument("--json", action="store_true", help="print the JSON instead of the table")
     parser.set_defaults(run=run_diagnostic)
 

@@ -99,7 +99,8 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Ch
         if ros:
             yield _robot_over_ros(system, arguments)
     else:
-        yield robot_finding(task.robot, arguments.robot_ip)
+        config = load_arm_config(system.file("robot.yaml"), arguments.robot_ip, False, task.robot)
+        yield robot_finding(task.robot, config)
     cameras = load_cameras(file, [camera.name for camera in task.cameras], twin).values()
     yield from device_findings([item for item in cameras if item.source not in BY_NODE], task, file.parent)
     topics = [item for item in cameras if item.source == "topic"]

@@ -20,7 +20,7 @@ def add_edits(inner: Any) -> None:
     add_remap(trim)
 
     split = add_verb(inner, "split", "write each episode of a bag into a bag of its own", run_split)
-    split.add_argument("bag")
+    split.add_argument("bag", help="folder of the recorded bag")
     split.add_argument("-o", "--out", required=True, help="folder to write the bags to")
 
     merge = add_verb(inner, "merge", "write several bags of one system into one", run_merge)

@@ -14,20 +14,21 @@ from bid_ros.core.task import load_task
 def add_runs(inner: Any) -> None:
     """Add the four verbs."""
     video = inner.add_parser("video", help="draw the decisions of a bag over its images")
-    video.add_argument("bag")
+    video.add_argument("bag", help="folder of the recorded bag")
     video.add_argument("--task", default="", help="name or path of the task file (default: that of run.json beside it)")
     video.add_argument("-o", "--out", default="run.gif", help="GIF or MP4 file to write (default run.gif)")
     video.add_argument(
         "--quality",
         choices=("cameras", "480p", "720p", "1080p"),
         default="cameras",
-        help="cameras: what they saw, with the decisions; a height: the shaded scene of the twin, also as .png",
+        help="cameras: what they saw, with the decisions; a height: the shaded scene of the twin, also as .png "
+        "(default cameras)",
     )
     video.add_argument("--at", type=float, default=3.0, help="s after an episode's start, of a .png (default 3)")
     video.set_defaults(run=run_video)
 
     repair = inner.add_parser("repair", help="repair a bag whose recorder was killed")
-    repair.add_argument("bag")
+    repair.add_argument("bag", help="folder of the recorded bag")
     repair.set_defaults(run=run_repair)
 
     table = inner.add_parser("table", help="table and bar chart of the success of runs")
@@ -43,7 +44,7 @@ def add_runs(inner: Any) -> None:
         "tool came after its set-points, and how far off it was besides. The last table says how near the checks of "
         "robot, link and computer came to their limits. Exit status 1 if a motion is above a limit.",
     )
-    motion.add_argument("bag")
+    motion.add_argument("bag", help="folder of the recorded bag")
     motion.add_argument(
         "--task", default="", help="name or path of the task file (default: that of run.json beside it)"
     )

@@ -49,14 +49,16 @@ def add_parser(verbs: Any) -> None:
     )
     train.add_argument("dataset", help="data set of bid data build, or of another format (bid data info)")
     train.add_argument("--task", default="", help="name or path of the task file (default: what the data are of)")
-    train.add_argument("--out", default="data/training", help="folder of checkpoints, log and loss plot")
+    train.add_argument(
+        "--out", default="data/training", help="folder of checkpoints, log and loss plot (default data/training)"
+    )
     train.add_argument("--steps", type=int, default=8000, help="training steps of the strong policy (default 8000)")
     train.add_argument(
         "--weak-steps", type=int, default=0, help="step of the weak checkpoint (default a tenth of --steps)"
     )
     train.add_argument("--batch", type=int, default=64, help="windows a step (default 64)")
     train.add_argument("--seed", type=int, default=0, help="of weights, order and noise (default 0)")
-    train.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    train.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     train.add_argument("--family", default="diffusion", help="diffusion, flow or vqbet (default diffusion)")
     add_settings(train, "network.widths=[64,128]; see below")
     train.set_defaults(run=run_train)

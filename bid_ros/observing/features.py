@@ -3,9 +3,10 @@
 Messages are read by their field names only, so rclpy's messages and those decoded from a bag both work.
 """
 
+import re
 from dataclasses import fields, is_dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,10 @@ from bid_ros.cameras.image import decode_image
 from bid_ros.core.errors import CameraError, ObservationError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.task import Feature
+
+# Drivers sort joints as they like, many by the alphabet. Those of other arms end with their number.
+UR_JOINTS: Final = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
+FINGER: Final = re.compile("finger|knuckle|gripper|robotiq")
 
 
 def extract(feature: Feature, message: Any) -> NDArray[Any]:
@@ -50,13 +55,22 @@ def extract(feature: Feature, message: Any) -> NDArray[Any]:
 
 
 def _joints(feature: Feature, message: Any) -> NDArray[np.float64]:
-    """Return the joints of the arm, rad. In older bags a JointState appends the fingers, with velocities of NaN."""
+    """Return the joints of the arm, rad, base to flange: of a JointState those that its names say, in any order."""
     if hasattr(message, "joint_positions"):
         return np.asarray(message.joint_positions, dtype=np.float64)
-    positions, velocities = (np.asarray(part, dtype=np.float64) for part in (message.position, message.velocity))
-    if len(velocities) == len(positions):
-        return positions[~np.isnan(velocities)]
-    return positions[: feature.size]  # of a recorder without velocities
+    positions, names = np.asarray(message.position, dtype=np.float64), list(message.name)
+    if len(names) == len(positions) > 0:
+        arm = [number for number, name in enumerate(names) if not FINGER.search(name)]
+        places = [_place(names[number]) for number in arm]
+        known = None not in places and len(set(places)) == len(places)
+        return positions[sorted(arm, key=lambda number: _place(names[number]) or 0) if known else arm]
+    return positions[: feature.size]
+
+
+def _place(name: str) -> int | None:
+    """Return the place of an arm's joint, from base to flange, among those of its names; None for an unknown name."""
+    found = [place for place, part in enumerate(UR_JOINTS) if part in name] or re.findall(r"\d+", name)[-1:]
+    return int(found[0]) if found else None
 
 
 def _vector(feature: Feature, message: Any) -> NDArray[np.float64]:

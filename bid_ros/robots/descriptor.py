@@ -57,6 +57,8 @@ class RobotDescriptor:
             position ``(3,)`` m and rotation ``(3, 3)``, base frame. A leader arm needs it; None: not known.
         arm_model: from a configuration to kinematics and limits of the joints. A task that commands joints needs it;
             None: such tasks are refused.
+        unready: from a configuration, of a robot that answers, to one sentence on what a person has yet to do before it
+            moves; empty if nothing. It moves nothing. For ``bid check``.
     """
 
     name: str
@@ -71,3 +73,4 @@ class RobotDescriptor:
     over_ros: bool = False
     forward: Callable[[Any], tuple[Any, Any]] | None = None
     arm_model: Callable[[Any], ArmModel] | None = None
+    unready: Callable[[Any], str] = lambda config: ""

@@ -27,7 +27,10 @@ class Lapse:
     limit_s: float
 
     def __str__(self) -> str:
-        return f"nobody renewed the grant of '{self.source}' for {self.limit_s:.2f} s; '{self.granter}' gave it"
+        return (
+            f"nobody renewed the grant of '{self.source}' for {self.limit_s:.2f} s: the node '{self.granter}', which "
+            "lets it move the arm, died or was held up: look at its log and at the load of this computer, then reset"
+        )
 
 
 @dataclass

@@ -207,7 +207,7 @@ def _episode(run: Run) -> dict[str, Any]:
         **(_policy(run) if policy else {}),
         "episodes": arguments.episodes,
         "seed": arguments.seed,
-        "labels": list(arguments.styles) or [run.policy.decoder if policy else run.driver],
+        "labels": _labels(run),
         "moving": float(run.moving),
         "twin": run.twin,
         "acting": run.acting,
@@ -218,6 +218,13 @@ def _episode(run: Run) -> dict[str, Any]:
         "slow": arguments.slow,
         "timeout_s": float(arguments.timeout or run.system.task.episode_timeout / arguments.slow),
     }
+
+
+def _labels(run: Run) -> list[str]:
+    """Return the labels of the episodes, which cycle over them; to a script a label is the style to demonstrate."""
+    if run.driver == POLICY:
+        return [run.policy.decoder]
+    return list(run.arguments.styles or DEVICES.find(run.driver).styles(run.system.task)) or [run.driver]
 
 
 def twin_address(namespace: str, ports: Sequence[int]) -> str:

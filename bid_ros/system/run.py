@@ -30,7 +30,9 @@ class RunArguments:
     robot_ip: str = argument("", "address of the robot; without it the twin is started")
     peers: tuple[str, ...] = argument((), "other computers on a robot's graph, such as RViz's: names or addresses")
     driver: str | None = argument(None, "policy, or a teleoperation device such as scripted (default: system.yaml's)")
-    styles: tuple[str, ...] = argument((), "styles of scripted demonstrations, cycled over the episodes")
+    styles: tuple[str, ...] = argument(
+        (), "styles of scripted demonstrations, cycled over the episodes (default: all of the task's)"
+    )
     device_settings: str = argument("", "settings of the teleoperation device in YAML, such as 'deadzone: 0.2'")
     takeover: str = argument("", "device with which a person takes over from the policy, such as gamepad")
     human: bool = argument(False, "a person starts, ends and takes back episodes; each gets a bag of its own")

@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from bid_ros.core.errors import BidError
@@ -24,6 +24,18 @@ BUTTONS: Final = {
     0x13A: "select",
     0x13B: "start",
 }
+# Without its driver a pad numbers its buttons in turn, and so has a BTN_C, which no driver's pad has. Sony's then are:
+NUMBERED: Final = 0x132
+SONY: Final = 0x054C
+SONY_BUTTONS: Final = {
+    "south": 0x131,
+    "east": 0x132,
+    "north": 0x133,
+    "left_bumper": 0x134,
+    "select": 0x138,
+    "start": 0x139,
+}
+SONY_AXES: Final = {"right_x": 0x02, "right_y": 0x05}
 NO_EVDEV: Final = (
     "a gamepad needs the package evdev, which has no wheel and is compiled; install it with: "
     f"apt-get install g++ python{sys.version_info[0]}.{sys.version_info[1]}-dev, then {install_line('teleop')}"
@@ -47,20 +59,26 @@ class EventPad:
 
     Args:
         ranges: (smallest, largest) value by code of each axis, as the device says.
+        sticks, buttons: what each code is.
     """
 
-    def __init__(self, ranges: dict[int, tuple[int, int]]) -> None:
-        self._ranges = ranges
+    def __init__(
+        self,
+        ranges: dict[int, tuple[int, int]],
+        sticks: Mapping[int, str] = STICKS,
+        buttons: Mapping[int, str] = BUTTONS,
+    ) -> None:
+        self._ranges, self._sticks, self._buttons = ranges, sticks, buttons
         self.axes = dict.fromkeys(STICKS.values(), 0.0)
         self.buttons = dict.fromkeys(BUTTONS.values(), False)
 
     def take(self, kind: int, code: int, value: int) -> None:
         """Take one event: its type, code and value."""
-        if kind == KEY_EVENT and code in BUTTONS:
-            self.buttons[BUTTONS[code]] = value != 0
-        elif kind == AXIS_EVENT and code in STICKS and code in self._ranges:
+        if kind == KEY_EVENT and code in self._buttons:
+            self.buttons[self._buttons[code]] = value != 0
+        elif kind == AXIS_EVENT and code in self._sticks and code in self._ranges:
             low, high = self._ranges[code]
-            self.axes[STICKS[code]] = 2.0 * (value - low) / max(high - low, 1) - 1.0
+            self.axes[self._sticks[code]] = 2.0 * (value - low) / max(high - low, 1) - 1.0
         elif kind == SYNC_EVENT and code == DROPPED:
             # What was lost may be the release of the dead man's switch.
             self.buttons = dict.fromkeys(self.buttons, False)
@@ -83,7 +101,9 @@ class Gamepad(Controller):
             raise BidError(NO_EVDEV) from error
         self._device = _find(evdev, options.path)
         ranges = {code: (info.min, info.max) for code, info in _capabilities(self._device).get(AXIS_EVENT, [])}
-        self._events, self._pad = EventPad(ranges), Pad(options)
+        keys, device = _capabilities(self._device).get(KEY_EVENT, []), self._device
+        layout = layout_of(device.name, device.info.vendor, keys, device.active_keys(), options)
+        self._events, self._pad = EventPad(ranges, *layout), Pad(options)
 
     def poll(self, now_ns: int) -> Command:
         """Read the events since the last call. Raises BidError if the gamepad was unplugged."""
@@ -105,6 +125,34 @@ class Gamepad(Controller):
         except OSError as error:
             why = errno.errorcode.get(error.errno or 0, "error")
             raise BidError(f"gamepad {self._device.name} at {self._device.path} is gone ({why})") from error
+
+
+def layout_of(
+    name: str, vendor: int, keys: Collection[int], pressed: Sequence[int], options: PadSettings
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Return what the codes of a gamepad's axes and buttons are.
+
+    Args:
+        name, vendor: of the gamepad, as USB has them.
+        keys: codes of its buttons.
+        pressed: those that are pressed now.
+        options: may name them.
+
+    Raises:
+        BidError: nobody knows.
+    """
+    axes, buttons = {name: code for code, name in STICKS.items()}, {name: code for code, name in BUTTONS.items()}
+    if NUMBERED in keys and vendor == SONY:
+        axes, buttons = axes | SONY_AXES, SONY_BUTTONS
+    elif not options.buttons and (NUMBERED in keys or not BUTTONS.keys() <= set(keys)):
+        down = ", ".join(map(str, pressed)) or "none"
+        raise BidError(
+            f"nobody knows which button is which of gamepad '{name}' with buttons {', '.join(map(str, sorted(keys)))} "
+            f"(pressed now: {down}); valid is the setting `buttons` with {', '.join(BUTTONS.values())}, each a code: "
+            "hold one and start again to see its code"
+        )
+    axes, buttons = axes | options.axes, options.buttons or buttons
+    return {code: axis for axis, code in axes.items()}, {code: button for button, code in buttons.items()}
 
 
 def _find(evdev: Any, path: str) -> Any:

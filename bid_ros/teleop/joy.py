@@ -1,11 +1,13 @@
 """Teleoperation by a gamepad whose state arrives on a ROS topic, and the motion that any gamepad's state means."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Annotated, Any, Final
 
 import numpy as np
 from pydantic import Field
 
+from bid_ros.core.errors import BidError
 from bid_ros.core.settings import Positive, settings
 from bid_ros.core.task import Task
 from bid_ros.teleop.base import Command, DeviceDescriptor
@@ -32,10 +34,22 @@ class PadSettings:
     Attributes:
         deadzone: share of a stick's way that counts as its rest.
         expo: 0: speed is proportional to the stick; 1: to its third power, which is finer around the rest.
+        buttons: number of each of its buttons (``BUTTONS``), of a gamepad that is not known.
+        axes: number of each of its axes (``AXES``); those that are not named are where they usually are.
     """
 
+    buttons: dict[str, Annotated[int, Field(ge=0)]] = field(default_factory=dict)
+    axes: dict[str, Annotated[int, Field(ge=0)]] = field(default_factory=dict)
     deadzone: Annotated[float, Field(ge=0, le=0.5)] = 0.12
     expo: Annotated[float, Field(ge=0, le=1)] = 0.5
+
+    def __post_init__(self) -> None:
+        for what, given, valid in (("button", self.buttons, BUTTONS), ("axis", self.axes, AXES)):
+            for name in given:
+                if name not in valid:
+                    raise BidError(f"{what} '{name}' does not exist; valid are {', '.join(valid)}")
+        if self.buttons and self.buttons.keys() != BUTTONS.keys():
+            raise BidError(f"buttons are {', '.join(self.buttons)}; valid are all of {', '.join(BUTTONS)}")
 
 
 class Pad:
@@ -70,9 +84,14 @@ class Pad:
         return float(np.copysign((1.0 - expo) * beyond + expo * beyond**3, value))
 
 
-# Places in sensor_msgs/Joy of joy_node's gamepads; forward and left are positive there.
+# Places in sensor_msgs/Joy of joy_node's gamepads, as the kernel's driver xpad has them; forward and left are positive.
 AXES: Final = {"left_x": 0, "left_y": 1, "right_x": 3, "right_y": 4, "hat_x": 6, "hat_y": 7}
 BUTTONS: Final = {"south": 0, "east": 1, "north": 3, "left_bumper": 4, "select": 6, "start": 7}
+# By the number of buttons: xpad's, those of the kernel's PlayStation driver, those of joy's game_controller_node (SDL).
+PLAYSTATION: Final = {"south": 0, "east": 1, "north": 2, "left_bumper": 4, "select": 8, "start": 9}
+SDL: Final = {"south": 0, "east": 1, "north": 3, "left_bumper": 9, "select": 4, "start": 6}
+LAYOUTS: Final = {**dict.fromkeys(range(8, 12), BUTTONS), 13: PLAYSTATION, **dict.fromkeys((15, 16, 20, 21), SDL)}
+SDL_AXES: Final = {**AXES, "right_x": 2, "right_y": 3}
 
 
 @settings
@@ -89,20 +108,30 @@ class JoySettings(PadSettings):
 
 
 class Joy(TopicController):
-    """A gamepad on a topic. Silence opens the dead man's switch. Too few axes or buttons count as nothing pressed."""
+    """A gamepad on a topic. Silence opens the dead man's switch. No buttons, or too few axes, count as at rest."""
 
     def __init__(self, options: JoySettings) -> None:
         super().__init__(options.silence_s)
-        self._topic, self._pad = options.topic, Pad(options)
+        self._options, self._topic, self._pad = options, options.topic, Pad(options)
 
     def poll(self, now_ns: int) -> Command:
-        """Return what the newest ``sensor_msgs/Joy`` asks for."""
+        """Return what the newest ``sensor_msgs/Joy`` asks for. Raises BidError if nobody knows its buttons."""
         message = self.newest(self._topic, now_ns)
         if message is None:
             return Command(heard=False)
         axes, buttons = message.axes, message.buttons
-        pressed = {name: at < len(buttons) and bool(buttons[at]) for name, at in BUTTONS.items()}
-        return self._pad.command({name: _value(axes, at) for name, at in AXES.items()}, pressed)
+        places = self._options.buttons or LAYOUTS.get(len(buttons), {})
+        if len(buttons) and not places:
+            down = ", ".join(str(at) for at, is_down in enumerate(buttons) if is_down) or "none"
+            raise BidError(
+                f"the gamepad on {self._topic} has {len(buttons)} buttons, and nobody knows which is which (pressed "
+                f"now: {down}); valid are 8 to 11 (Xbox), 13 (PlayStation), 15 to 21 (game_controller_node), or the "
+                f"setting `buttons` with {', '.join(BUTTONS)}"
+            )
+        pressed = {name: at < len(buttons) and bool(buttons[at]) for name, at in places.items()}
+        usual = SDL_AXES if places is SDL else AXES
+        moved = {name: _value(axes, self._options.axes.get(name, at)) for name, at in usual.items()}
+        return self._pad.command(moved, {"left_bumper": False, **pressed})
 
 
 def _value(axes: Any, at: int) -> float:

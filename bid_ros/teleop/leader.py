@@ -29,7 +29,8 @@ class LeaderSettings:
 
     Attributes:
         topic: of ``sensor_msgs/msg/JointState``.
-        joints: names of its joints, in the order of the follower's, base to wrist; empty: the first ones of a message.
+        joints: names of its joints, in the order of the follower's, base to wrist; empty: the first
+            ones of its first message.
         signs: 1 or -1 for each joint; empty: all 1.
         offsets: rad, added to each joint after its sign; empty: all 0.
         scale: of each joint's angle; empty: all 1.
@@ -83,6 +84,7 @@ class Leader(TopicController):
         factor = np.array(options.signs or (1.0,) * joints) * np.array(options.scale or (1.0,) * joints)
         self._factor, self._offsets = factor, np.array(options.offsets or (0.0,) * joints)
         self._anchor: tuple[Array, Array] | None = None
+        self._names, self._angles = list(options.joints), np.array([])  # of the leader's arm; newest angles, rad
         self._closing = 0
         self._trigger: float | None = None  # where it was when the switch was closed, as long as it is there
 
@@ -95,6 +97,8 @@ class Leader(TopicController):
         """Return what the leader asks for. Raises BidError if its messages lack a joint."""
         joints, switch = self.newest(self._options.topic, now_ns), self.newest(self._options.hold_topic, now_ns)
         values = None if joints is None else self._values(joints)
+        if values is not None:
+            values[: self._count] = self._unwrapped(values[: self._count])
         held = switch is not None and any(switch.buttons[self._options.hold_button :][:1])
         if values is None or not held:
             self._anchor = None
@@ -111,7 +115,7 @@ class Leader(TopicController):
     def _values(self, message: Any) -> Array | None:
         """Return the leader's angles, then that of the trigger if there is one; None if one is no number."""
         names = list(message.name)
-        wanted = [*(self._options.joints or names[: self._count]), *filter(None, [self._options.gripper])]
+        wanted = [*(self._names or names[: self._count]), *filter(None, [self._options.gripper])]
         missing = [name for name in wanted if name not in names]
         if missing or len(wanted) < self._count or len(message.position) != len(names):
             lacks = f"lacks {', '.join(missing)}" if missing else f"has {len(message.position)} positions"
@@ -119,8 +123,16 @@ class Leader(TopicController):
                 f"a message on {self._options.topic} {lacks}; valid is a position for each joint: "
                 f"{', '.join(wanted) or self._count}"
             )
+        self._names = wanted[: self._count]  # the next message may have another order
         values = np.array([message.position[names.index(name)] for name in wanted], dtype=np.float64)
         return values if np.isfinite(values).all() else None
+
+    def _unwrapped(self, angles: Array) -> Array:
+        """Return angles without whole turns since those before: an encoder goes from 3.14 to -3.14 in one step."""
+        if self._angles.size:
+            angles = angles - 2 * np.pi * np.round((angles - self._angles) / (2 * np.pi))
+        self._angles = angles
+        return angles
 
     def _pulled(self, share: float | None) -> float | None:
         """Return the opening that the trigger asks for; None until it has moved, so that taking over drops nothing."""

@@ -2,12 +2,14 @@
 
 import argparse
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bid_ros.cli import GROUPS, build_parser, main
+from bid_ros.commands.examples import EXAMPLES, leaves
 from bid_ros.commands.moved import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +26,27 @@ def options_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tupl
                 yield from options_of(inner, f"{path} {name}".strip())
         elif action.option_strings and not isinstance(action, argparse._HelpAction | argparse._VersionAction):
             yield path, action.option_strings[-1]
+
+
+def test_every_option_says_what_it_is_and_its_default_once():
+    wrong = []
+    for parser in leaves(build_parser()):
+        formatter = parser._get_formatter()
+        for action in parser._actions:
+            text = formatter._expand_help(action) if action.help else ""
+            has_default = action.default not in (None, False, "", (), [], argparse.SUPPRESS) and action.option_strings
+            counted = len(re.findall(r"\(default:? |; default |, default ", text))
+            if not text or re.search(r"\bNone\b", text) or counted > 1 or (has_default and not counted):
+                wrong.append(f"{parser.prog} {action.option_strings or action.dest}: {text}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_help_of_every_verb_has_an_example_that_can_be_typed():
+    parser = build_parser()
+    for verb in leaves(parser):
+        assert f"Example: {verb.prog}" in " ".join(verb.format_help().split()), verb.prog
+    for text in EXAMPLES:
+        assert parser.parse_args(text.split()).run, text
 
 
 def test_there_are_no_more_verbs_and_options_than_a_person_can_learn():

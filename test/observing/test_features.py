@@ -73,17 +73,34 @@ def test_pose_gripper_and_joints(pose):
     assert stamp_ns(pose) == 1_500_000_007
 
 
-def test_joints_of_any_number_without_the_fingers_that_the_arm_node_appends():
-    six = Feature("joint_positions", "joints", (6,))
-    sent = [0.1 * number for number in range(8)]
-    message = JointState(position=sent, velocity=[0.0] * 6 + [math.nan] * 2)
-    np.testing.assert_allclose(extract(six, message), 0.1 * np.arange(6))
-    np.testing.assert_allclose(extract(six, JointState(position=sent[:6], velocity=[0.0] * 6)), 0.1 * np.arange(6))
+FR3 = [f"fr3_joint{number}" for number in range(1, 8)]
+UR = [f"left_{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
+FINGERS = {
+    7: ["fr3_finger_joint1", "fr3_finger_joint2"],
+    6: ["left_left_finger_joint", "robotiq_85_left_knuckle_joint"],
+}
+
+
+@pytest.mark.parametrize("arm", [FR3, UR, ["joint_a", "joint_b", "joint_c"]], ids=["franka", "ur", "other"])
+@pytest.mark.parametrize("order", ["base to flange", "alphabet", "reversed"])
+@pytest.mark.parametrize("velocity", ["none", "NaN of the fingers", "NaN", "all"])
+def test_joints_are_found_by_their_names(arm, order, velocity):
+    angle = {name: 0.1 * number for number, name in enumerate([*arm, *FINGERS.get(len(arm), [])])}
+    names = {"alphabet": sorted(angle), "reversed": [*angle][::-1]}.get(order, [*angle])
+    if len(arm) == 3:
+        names = [*angle]  # of which nobody knows another order
+    speeds = {"none": [], "NaN": [math.nan] * len(names), "all": [0.0] * len(names)}
+    speeds["NaN of the fingers"] = [0.0 if name in arm else math.nan for name in names]
+    message = JointState(name=names, position=[angle[name] for name in names], velocity=speeds[velocity])
+    found = extract(Feature("joint_positions", "joints", (len(arm),)), message)
+    np.testing.assert_allclose(found, 0.1 * np.arange(len(arm)))
+
+
+def test_another_number_of_joints_is_refused():
+    message = JointState(name=[*UR, *FINGERS[6]], position=[0.0] * 8)
     for size in (5, 7):
         with pytest.raises(ObservationError, match=rf"is \[0\.0, .*\]; valid are {size} finite numbers"):
             extract(Feature("joint_positions", "joints", (size,)), message)
-    with pytest.raises(ObservationError, match="valid are 6 finite numbers"):
-        extract(six, JointState(position=sent, velocity=[0.0] * 8))
 
 
 def vector(message, field, size=3):

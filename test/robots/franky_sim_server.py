@@ -1,6 +1,7 @@
 """Serves one simulated FR3 on a free loopback address, prints the address, and ends when its stdin closes.
 
-Each line on stdin is answered with the speed of the fastest joint, rad/s.
+Two lines there are commands: ``speed`` is answered with that of the fastest joint, rad/s; ``forget`` makes its hand one
+that was not homed, as one that was switched on anew.
 """
 
 import sys
@@ -26,7 +27,11 @@ controller.start()
 print(controller.hostname, flush=True)
 loop = StepLoop("the robot", STEP_NS, controller.tick, 5 * STEP_NS)
 loop.start()
-for _ in sys.stdin:
-    print(max(map(abs, robot._get_state().dq)), flush=True)
+for line in sys.stdin:
+    if line.strip() == "speed":
+        print(max(map(abs, robot._get_state().dq)), flush=True)
+        continue
+    loop.call(controller.hand.forget_homing)
+    print("ok", flush=True)
 loop.stop()
 controller.close()

@@ -64,8 +64,8 @@ class GripperServer:
     """
 
     def __init__(self, address: str, fingers: KinematicFingers) -> None:
-        self._twin, self._board = RobotiqTwin(fingers), Switchboard(address)
-        self._board.listen(PORT, "gripper", lambda: GripperSession(self._twin))
+        self.gripper, self._board = RobotiqTwin(fingers), Switchboard(address)
+        self._board.listen(PORT, "gripper", lambda: GripperSession(self.gripper))
         self._loop = StepLoop("the gripper", 2_000_000, self._step, 10_000_000)
         self._loop.start()
 
@@ -76,4 +76,4 @@ class GripperServer:
 
     def _step(self) -> None:
         self._board.poll()
-        self._twin.carry_out()
+        self.gripper.carry_out()

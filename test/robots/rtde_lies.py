@@ -12,7 +12,7 @@ from bid_ros.robots.ur.robot import VARIABLES
 from bid_ros.robots.ur.rtde import PackageType, package
 
 # Size, type, recipe, then what the driver asks for.
-STATE: Final = struct.Struct(">HBB25diII6d")
+STATE: Final = struct.Struct(">HBB25diII7d")
 NAMES: Final = ("timestamp", "actual_q", "actual_qd", "actual_TCP_pose", "target_TCP_pose")
 assert VARIABLES[: len(NAMES)] == NAMES
 CLOCK, JOINTS, SPEEDS, POSE, END = 0, 1, 7, 13, 25  # of the doubles

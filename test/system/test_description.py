@@ -40,7 +40,7 @@ from bid_ros.system.description import (
 )
 from bid_ros.system.folder import find_system, shipped_systems
 from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
-from bid_ros.tasks.registry import setup_of
+from bid_ros.tasks.registry import find_demonstrator, setup_of
 from bid_ros.tasks.topics import system_topics
 
 EVERY_NODE = ("arm", "camera", "episode", "monitor", "policy", "recorder", "safety", "teleop", "twin")
@@ -197,6 +197,13 @@ def test_a_system_without_a_policy_says_how_to_get_one(tmp_path, name):
 def test_who_cannot_act_is_refused(system, bundle, arguments, sentence):
     with pytest.raises(BidError, match=sentence):
         system(bundle=bundle, **arguments)
+
+
+def test_a_script_that_is_told_no_style_demonstrates_all_of_the_task_s_in_turn(name, system, bundle):
+    styles = list(find_demonstrator(find_system(name).task).styles)
+    assert system(bundle=bundle, driver="scripted")["episode"].parameters["labels"] == styles
+    given = system(bundle=bundle, driver="scripted", styles=("diverse",))["episode"].parameters["labels"]
+    assert given == ["diverse"] and styles != given
 
 
 @pytest.mark.parametrize("node", EVERY_NODE)

@@ -36,6 +36,40 @@ def test_what_is_missing_or_no_number_counts_as_rest():
     assert not heard(axes=[0.0, float("nan")]).poll(1).twist.any()
 
 
+@pytest.mark.parametrize(
+    ("count", "held", "success", "discard", "idle"),
+    [(8, 4, 7, 6, 5), (11, 4, 7, 6, 9), (13, 4, 9, 8, 7), (13, 4, 9, 8, 6), (15, 9, 6, 4, 7), (21, 9, 6, 4, 10)],
+)
+def test_each_known_controller_has_its_buttons_where_they_are(count, held, success, discard, idle):
+    joy = Joy(JoySettings())
+
+    def asks(*down):
+        buttons = [int(at in down) for at in range(count)]
+        joy.hear("joy", SimpleNamespace(axes=AXES, buttons=buttons), 0)
+        return joy.poll(1)
+
+    assert not asks().live and asks(held).live
+    assert [asks(button).mark for button in (idle, success, discard)] == ["", "success", "discard"]
+
+
+@pytest.mark.parametrize("buttons", [[0] * 12, [0, 0, 0, 1, 0, 1]])
+def test_an_unknown_controller_is_refused_with_what_is_pressed(buttons):
+    down = "3, 5" if any(buttons) else "none"
+    with pytest.raises(BidError, match=rf"has {len(buttons)} buttons, .* \(pressed now: {down}\); valid are 8 to 11"):
+        heard(buttons=buttons).poll(1)
+
+
+def test_a_setting_says_where_the_buttons_of_any_controller_are():
+    places = {"south": 2, "east": 1, "north": 0, "left_bumper": 6, "select": 8, "start": 9}
+    joy = Joy(DEVICE.read(f"{{buttons: {places}, axes: {{left_y: 2}}}}".replace("'", "")))
+    joy.hear("joy", SimpleNamespace(axes=[0.0, 0.0, 1.0], buttons=[int(at == 6) for at in range(12)]), 0)
+    command = joy.poll(1)
+    assert command.live and command.twist[0] == pytest.approx(1.0)
+    for wrong, said in (("{south: 1}", "valid are all of"), ("{knob: 1}", "button 'knob' does not exist")):
+        with pytest.raises(BidError, match=said):
+            DEVICE.read(f"buttons: {wrong}")
+
+
 def test_the_node_is_told_which_topic_it_is():
     assert DEVICE.topics(None, DEVICE.read("topic: pad/joy")) == {"pad/joy": "sensor_msgs/msg/Joy"}
 

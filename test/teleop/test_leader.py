@@ -95,6 +95,36 @@ def test_signs_offsets_scale_and_names_make_the_leader_s_joints_the_follower_s()
     np.testing.assert_allclose(offset.position, FRANKA.forward(moved)[0] - FRANKA.forward(HOME)[0], atol=1e-12)
 
 
+@pytest.mark.parametrize("turned", [-1, 1])
+def test_an_encoder_that_passes_half_a_turn_does_not_turn_the_tool_back(turned):
+    person, last = Person(scale=(0.5,) * 7), np.eye(7)[6]
+    before, after = (2 * HOME * (1 - last) + turned * angle * last for angle in (3.13, -3.13))
+    person.asks(joints(before))
+    for angles in (after, before, after):
+        offset = person.asks(joints(angles)).offset
+        passed = np.linalg.norm(vector_from_matrix(offset.rotation))
+        assert passed == pytest.approx(0.0 if angles is before else (2 * np.pi - 6.26) / 2, abs=1e-9)
+
+
+def test_an_encoder_may_turn_round_while_nobody_holds_the_switch():
+    moves, elbow = [(3.0, True), (3.2, False), (4.2, False), (4.3, True), (4.4, True)], np.eye(7)[5]
+
+    def led(read):
+        person = Person(scale=(0.5,) * 7)
+        return [person.asks(joints(2 * HOME * (1 - elbow) + read(angle) * elbow), held=held) for angle, held in moves]
+
+    around, straight = led(lambda angle: angle - 2 * np.pi * (angle > np.pi)), led(lambda angle: angle)
+    np.testing.assert_allclose(around[-1].offset.position, straight[-1].offset.position, atol=1e-12)
+    assert np.linalg.norm(straight[-1].offset.position) > 1e-3
+
+
+def test_a_leader_without_names_keeps_those_of_its_first_message():
+    person, names, moved = Person(), list("abcdefg"), HOME + 0.1
+    person.asks(joints(HOME, names))
+    offset = person.asks(joints(moved[::-1], names[::-1])).offset
+    np.testing.assert_allclose(offset.position, FRANKA.forward(moved)[0] - FRANKA.forward(HOME)[0], atol=1e-12)
+
+
 def test_the_trigger_squeezes_the_gripper_as_far():
     person = Person(gripper="trigger", closed=0.7, opened=-0.1)
     names = [*(f"joint{number}" for number in range(7)), "trigger"]

@@ -19,4 +19,5 @@ ROBOT = RobotDescriptor(
     joints=7,
     forward=later(f"{__name__}.kinematics:forward"),
     arm_model=later(f"{__name__}.kinematics:arm_model"),
+    unready=later(f"{__name__}.hand:unready"),
 )

@@ -29,7 +29,7 @@ class FrankaArm(ProcessArm):
 
     def __init__(self, config: FrankaConfig) -> None:
         super().__init__(config.address, JOINTS, CLEAR_S)
-        self._config = config
+        self._config, self._released = config, False
 
     @property
     def info(self) -> ArmInfo:
@@ -44,6 +44,7 @@ class FrankaArm(ProcessArm):
         return DriverLink(module, self._config, release, self._config.beat_timeout_s, "franky")
 
     def _connect(self, release: bool) -> None:
+        self._released = release
         super()._connect(release)
         if release:
             self._demand(self._connected().ask(DriverRequest.CLEAR, wait_s=CLEAR_S))
@@ -56,12 +57,16 @@ class FrankaArm(ProcessArm):
             return None
         try:
             hand = GripperThread(
-                FrankaHand(self._config),
+                FrankaHand(self._config, self._released),
                 self._config.gripper_thresholds,
-                FRANKY_ERRORS,
-                lambda error: self._fail(f"hand of the {sentence(self._address, error)}"),
+                (ArmError, *FRANKY_ERRORS),
+                self._lose_hand,
             )
             hand.start()
         except FRANKY_ERRORS as error:
             raise ArmError(sentence(self._address, error)) from error
         return hand
+
+    def _lose_hand(self, error: Exception) -> None:
+        known = isinstance(error, ArmError)
+        self._fail(str(error) if known else f"hand of the {sentence(self._address, error)}")

@@ -19,8 +19,9 @@ from bid_ros.robots.robotiq.registers import CLOSED_REGISTER, FORCE_RANGE, MAX_O
 
 ACTIVE: Final = 3  # of STA
 MOVING: Final = 0  # of OBJ
+DELAYED: Final = 5  # of FLT
 FAULTS: Final = {
-    5: "the action waits for the activation",
+    DELAYED: "the action waits for the activation",
     7: "it must be activated first",
     8: "it is too hot",
     9: "its communication is lost",
@@ -31,6 +32,8 @@ FAULTS: Final = {
     14: "its current is too high",
     15: "its automatic release has ended: activate it again",
 }
+# An active gripper that says for this long after a command that it waits for its activation was in an emergency stop.
+DELAYED_S: Final = 0.5
 # `ack` has no end of line, and a value may have none: it is complete when nothing more of it comes for this long.
 QUIET_S: Final = 0.05
 POLL_S: Final = 0.02
@@ -80,7 +83,8 @@ class RobotiqConfig:
 class RobotiqGripper:
     """Reads and commands a Robotiq 2F-85 through its socket.
 
-    The activation, in which the fingers run to both ends, belongs to the first command: connecting moves nothing.
+    The activation, in which the fingers run to both ends, belongs to the first command: connecting moves nothing. Later
+    commands do not activate it again, as that would drop what it holds.
     One thread only; every method waits for the gripper, at most the configured times.
 
     Args:
@@ -92,7 +96,7 @@ class RobotiqGripper:
     """
 
     def __init__(self, config: RobotiqConfig, address: str = "") -> None:
-        self._config = config
+        self._config, self._is_first = config, True
         self._where = f"gripper at {config.address or address}:{PORT}"
         try:
             self._socket = socket.create_connection((config.address or address, PORT), config.timeout_s)
@@ -148,18 +152,25 @@ class RobotiqGripper:
             raise ArmError(f"{self._where} answered {answer!r} to {request}; valid is 'ack'")
 
     def _begin(self, width: float) -> HasEnded:
-        if self.get("STA") != ACTIVE:
+        if self.get("STA") != ACTIVE or (self._is_first and self._fault() == DELAYED):
             self._activate()
+        self._is_first = False
         config, position = self._config, self._config.register(width)
         speed, force = _register(config.speed, SPEED_RANGE), _register(config.force, FORCE_RANGE)
         self.set(POS=position, SPE=speed, FOR=force, GTO=1)
-        return partial(self._ended, position, time.monotonic() + config.move_timeout_s)
+        return partial(self._ended, position, time.monotonic())
 
-    def _ended(self, position: int, deadline: float) -> bool:
+    def _ended(self, position: int, begun: float) -> bool:
         """See :data:`HasEnded`. A motion ends when the fingers arrived, met something, or took too long."""
         # OBJ still speaks of the motion before until PRE, the position asked for, is the new one.
         moves = self.get("PRE") != position or self.get("OBJ") == MOVING
-        if moves and time.monotonic() < deadline:
+        taken_s = time.monotonic() - begun
+        if moves and taken_s > DELAYED_S and self._fault() == DELAYED:
+            raise ArmError(
+                f"{self._where} does not move since an emergency stop (fault {DELAYED}): take out what it holds, then "
+                "reset: it opens and closes once"
+            )
+        if moves and taken_s < self._config.move_timeout_s:
             return False
         self.check()
         return True
@@ -181,9 +192,12 @@ class RobotiqGripper:
 
     def check(self) -> None:
         """Raise ArmError if the gripper reports a fault; a delayed action is none."""
-        fault = self.get("FLT") & 0x0F
-        if fault not in (0, 5):
+        fault = self._fault()
+        if fault not in (0, DELAYED):
             raise ArmError(f"{self._where} reports fault {fault}: {FAULTS.get(fault, 'unknown')}")
+
+    def _fault(self) -> int:
+        return self.get("FLT") & 0x0F
 
     def _ask(self, request: str) -> str:
         try:

@@ -53,7 +53,7 @@ class RobotiqTwin:
         self._registers = dict.fromkeys(SETTABLE, 0)
         self._activated_at = self._moved_at = -math.inf
         self._position = self._echo = 0  # of the last motion and of the one before
-        self._asked = self._released = False
+        self._asked = self._released = self._stuck = False
 
     def answer(self, request: str) -> str:
         """Return the answer to one request line, as the gripper words it: ``ack``, ``POS 3`` or ``?``."""
@@ -78,7 +78,7 @@ class RobotiqTwin:
         if not registers["ACT"]:
             if was_on or "ACT" in changed:
                 registers["GTO"] = 0
-                self._released = False
+                self._released = self._stuck = False
                 self._stop()
             return
         if not was_on:
@@ -95,9 +95,14 @@ class RobotiqTwin:
             else:
                 self._stop()
 
+    def emergency_stop(self) -> None:
+        """Stop as after the robot's emergency stop: it says that it is active, and obeys nothing until it was reset."""
+        self._stuck = True
+        self._stop()
+
     def carry_out(self) -> None:
         """Begin the motion that was asked for, if the gripper is active. Call it now and then."""
-        if self._asked and self._active:
+        if self._asked and self._active and not self._stuck:
             self._move()
 
     @property
@@ -148,7 +153,7 @@ class RobotiqTwin:
             return NOT_ACTIVATED
         if self._released:
             return RELEASING if self._fingers.status == MOVING else RELEASED
-        return DELAYED if self._asked else NO_FAULT
+        return DELAYED if self._asked or self._stuck else NO_FAULT
 
 
 class GripperSession(LineSession):

@@ -15,7 +15,7 @@ from bid_ros.robots.loop import DriverLoop
 from bid_ros.robots.protocol import DriverMemory, DriverRequest, DriverState, Mode, MotionOutcome
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.robot import LIBRARY_ERRORS, UrRobot
-from bid_ros.robots.ur.status import JointMotion
+from bid_ros.robots.ur.status import JointMotion, slowed
 from bid_ros.robots.ur.streams import JointStream, Periods, Stream, ToolStream
 from bid_ros.robots.ur.watch import UrWatch
 
@@ -84,6 +84,9 @@ class UrLoop(DriverLoop):
         self._refused = 0 if taken else self._refused + 1
         if self._refused >= REFUSALS:
             self._disable(f"{self._where} refuses set-points: look at the pendant, then reset")
+        elif not self._fault and (reason := self._slowed()):
+            self._fault = reason  # it would catch up all at once when the slider is back
+            self._stop()
         elif self._stream.follower.silent and not self._fault:
             self._fault = (
                 f"no set-point for {self._config.silence_timeout_s:g} s while the {self._where} moved: it was stopped; "
@@ -112,6 +115,9 @@ class UrLoop(DriverLoop):
             self._outcome, self._motion, self._mode = outcome, None, Mode.IDLE
             if outcome is MotionOutcome.MISSED:
                 self._robot.end_move()  # what holds it may let go, and its states may not be true
+
+    def _slowed(self) -> str:
+        return slowed(self._config.address, self._watch.reading)
 
     def _look(self, now_ns: int) -> None:
         finding = self._watch.look()
@@ -171,6 +177,8 @@ class UrLoop(DriverLoop):
         return super()._answer(now_ns, request, *arguments)
 
     def _begin(self, now_ns: int, request: DriverRequest, *arguments: Any) -> object:
+        if reason := self._slowed():
+            return reason
         if request is DriverRequest.START:
             return self._begin_servo(now_ns, *arguments)
         return self._begin_motion(*arguments)

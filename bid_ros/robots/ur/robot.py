@@ -24,6 +24,7 @@ VARIABLES: Final = (
     "safety_status_bits",
     "runtime_state",
     "target_q",
+    "target_speed_fraction",
 )
 # The program on the controller is ready for the next command this many cycles after it has answered one. ur_rtde waits
 # for that without sleeping, which at a real-time priority takes a core from everybody; so it is waited for here.
@@ -77,6 +78,7 @@ class UrRobot:
             receive.getSafetyStatusBits(),
             receive.getRuntimeState(),
             tuple(receive.getTargetQ()),
+            receive.getTargetSpeedFraction(),
         )
 
     def connected(self) -> bool:

@@ -47,6 +47,7 @@ STILL: Final = 0.01  # rad/s
 # s without motion that count as rest. Before that the motion may not have begun.
 REST_S: Final = 0.1
 BEGIN_S: Final = 0.25
+FULL: Final = 0.995  # of the speed slider: what counts as 100 %
 NO_POSE: Final = Pose((math.nan, math.nan, math.nan), (math.nan, math.nan, math.nan, math.nan))
 
 
@@ -60,6 +61,7 @@ class UrReading:
         pose, target_pose: of the tool, measured and commanded.
         robot_mode, safety_bits, runtime: ``robot_mode``, ``safety_status_bits`` and ``runtime_state``.
         target_joints: ``(6,)`` rad, commanded.
+        speed_fraction: where the speed slider of the pendant stands, 0 to 1.
     """
 
     robot_s: float
@@ -71,6 +73,7 @@ class UrReading:
     safety_bits: int
     runtime: int
     target_joints: tuple[float, ...] = ()
+    speed_fraction: float = 1.0
 
 
 def pose_from_numbers(numbers: Sequence[float]) -> Pose:
@@ -92,6 +95,16 @@ def trouble(address: str, reading: UrReading) -> str:
     return ""
 
 
+def slowed(address: str, reading: UrReading) -> str:
+    """Return one sentence if the pendant's speed slider keeps the robot behind its set-points; empty if not."""
+    if reading.speed_fraction > FULL:
+        return ""
+    return (
+        f"robot at {address} runs at {100 * reading.speed_fraction:.0f} % speed, so it cannot follow: set the speed "
+        "slider of its pendant to 100 %, then reset; --slow makes a policy slower"
+    )
+
+
 def possible(reading: UrReading, before: UrReading) -> bool:
     """Whether a robot can be in this state shortly after the one before. If not, its data are damaged."""
     return (
@@ -100,6 +113,7 @@ def possible(reading: UrReading, before: UrReading) -> bool:
         and _within(reading.joint_speeds, MOST_RAD_S)
         and _within(reading.pose.position, MOST_M)
         and _within(reading.pose.quaternion, 1.001)
+        and 0.0 <= reading.speed_fraction <= 1.001
     )
 
 

@@ -1,4 +1,4 @@
-"""Probes of the robot, or of what its twin needs. A robot is only asked whether it listens; nothing is sent to it."""
+"""Probes of the robot, or of what its twin needs. A robot is only asked whether it listens, and what it needs."""
 
 import socket
 import time
@@ -16,8 +16,9 @@ ANSWER_S: Final = 2.0
 _NEEDED: Final = "install what the twin needs: franky-sim, mujoco"
 
 
-def robot_finding(name: str, address: str) -> CheckFinding:
-    """Return which ports of a robot answer at an address, and how fast."""
+def robot_finding(name: str, config: Any) -> CheckFinding:
+    """Return which ports of a robot answer at its address, how fast, and what it says that it still needs."""
+    address: str = config.address
     ports, taken_ms = ROBOTS.find(name).ports, []
     silent: dict[int, str] = {}
     for port in ports:
@@ -38,7 +39,8 @@ def robot_finding(name: str, address: str) -> CheckFinding:
         return CheckFinding(
             what, "warn", f"{shown}, {missing}", "look what serves it: it may be a gripper that is not there"
         )
-    return CheckFinding(what, "ok", shown)
+    needs = ROBOTS.find(name).unready(config)
+    return CheckFinding(what, "warn", shown, needs) if needs else CheckFinding(what, "ok", shown)
 
 
 def twin_findings(task: Task) -> Iterator[CheckFinding]:

@@ -10,6 +10,9 @@ import pytest
 from robots.franka.swinging import connected, swing
 
 from bid_ros.core.errors import ArmError
+from bid_ros.robots.franka.config import FrankaConfig
+from bid_ros.robots.franka.hand import unready
+from bid_ros.robots.registry import build_arm
 
 OWNER = "franka/swinging.py"
 
@@ -80,4 +83,22 @@ def test_an_owner_that_is_killed_leaves_no_process_and_a_robot_that_can_be_drive
     wait_until(lambda: not running(child), 3.0, "the end of the process")
     arm = connected(robot.address)
     assert np.abs(arm.state().joint_velocities).max() < 0.15
+    arm.close()
+
+
+def test_a_hand_that_was_not_homed_says_so_and_a_reset_homes_it(robot):
+    assert unready(FrankaConfig(robot.address)) == ""
+    assert robot.ask("forget homing") == "ok"
+    sentence = f"hand of the robot at {robot.address} is not homed, so it does not move: take out what it holds"
+    assert unready(FrankaConfig(robot.address)).startswith(sentence)
+    arm = build_arm("franka", FrankaConfig(robot.address, twin=True))
+    arm.connect()
+    arm.command_gripper(0.0)
+    wait_until(lambda: arm.state().fault, 3.0, "the sentence")
+    assert arm.state().fault == f"{sentence}, then reset: it opens and closes once"
+    assert arm.state().gripper_width > 0.07
+    arm.recover()
+    arm.command_gripper(0.0)
+    wait_until(lambda: arm.state().gripper_width < 0.01, 8.0, "the fingers")
+    assert arm.state().fault == ""
     arm.close()

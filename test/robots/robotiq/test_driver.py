@@ -199,6 +199,23 @@ def test_a_fault_of_the_gripper_is_named(fault, said):
     server.close()
 
 
+def test_a_gripper_after_an_emergency_stop_is_one_sentence_and_the_next_connection_activates_it(rig):
+    gripper, fingers, twin, address = rig
+    fingers.object_width = 0.04
+    wait_until(gripper.begin_close(), 5.0)
+    twin.gripper.emergency_stop()
+    assert (gripper.get("STA"), gripper.get("FLT")) == (3, 5)
+    command = gripper.begin_open()
+    with pytest.raises(ArmError, match=r"does not move since an emergency stop \(fault 5\): take out .* then reset"):
+        wait_until(command)
+    assert gripper.width() == pytest.approx(0.04, abs=4e-4), "what it holds is not dropped"
+    after = RobotiqGripper(RobotiqConfig(), address)
+    assert after.get("FLT") == 5, "connecting changes nothing"
+    wait_until(after.begin_open(), 5.0)
+    assert after.width() > 0.084 and after.get("FLT") == 0
+    after.close()
+
+
 def test_an_activation_that_does_not_end_is_one_sentence():
     answers = dict.fromkeys(("SET ACT 0", "SET ACT 1"), b"ack")
     server = Scripted({**answers, "GET STA": b"STA 0\n"})

@@ -233,6 +233,9 @@ class Receive:
     def getTargetQ(self) -> list[float]:
         return self._world.state.target_q
 
+    def getTargetSpeedFraction(self) -> float:
+        return self._world.machine.outputs.get("target_speed_fraction")
+
     def getRobotMode(self) -> int:
         return self._world.state.modes[0]
 

@@ -64,6 +64,10 @@ class HandService(FciService):
         """Forget whom to answer; the fingers go on, as those of a Hand do."""
         self._now = None
 
+    def forget_homing(self) -> None:
+        """Be as a Hand that was switched on and not homed: it opens 0 m, and refuses to move."""
+        self._max_width = 0.0
+
     def take(self, command: int, number: int, values: tuple[Any, ...]) -> None:
         """Begin a command, which replaces the one before."""
         if command == GripperCommand.kStop:
@@ -72,6 +76,9 @@ class HandService(FciService):
             self.reply(command, number, GripperCommandStatus.kSuccess)
             return
         begun = HandCommand(GripperCommand(command), number)
+        if self._max_width == 0.0 and begun.command is not GripperCommand.kHoming:
+            self.reply(command, number, GripperCommandStatus.kFail)
+            return
         if command == GripperCommand.kGrasp:
             width, inner, outer, speed, force = values
             begun.least, begun.most = width - inner, width + outer

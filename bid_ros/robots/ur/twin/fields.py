@@ -40,7 +40,6 @@ CONSTANTS: Final[Mapping[str, tuple[str, float]]] = {
     "joint_temperatures": ("VECTOR6D", 25.0),  # degrees C
     "actual_joint_voltage": ("VECTOR6D", 48.0),
     **dict.fromkeys(("actual_main_voltage", "actual_robot_voltage"), ("DOUBLE", 48.0)),
-    **dict.fromkeys(("speed_scaling", "target_speed_fraction"), ("DOUBLE", 1.0)),
     **dict.fromkeys(("actual_digital_input_bits", "actual_digital_output_bits"), ("UINT64", 0)),
     **{f"standard_analog_{way}{number}": ("DOUBLE", 0.0) for way in ("input", "output") for number in (0, 1)},
 }
@@ -56,6 +55,7 @@ OUTPUT_TYPES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("ft_raw_wrench", "payload_inertia"), "VECTOR6D"),
     "payload_cog": "VECTOR3D",
     **dict.fromkeys(("payload", "actual_execution_time", "actual_momentum", "actual_robot_current"), "DOUBLE"),
+    **dict.fromkeys(("speed_scaling", "target_speed_fraction"), "DOUBLE"),
     **dict.fromkeys(("robot_mode", "safety_mode"), "INT32"),
     "joint_mode": "VECTOR6INT32",
     **dict.fromkeys(("runtime_state", "robot_status_bits", "safety_status_bits"), "UINT32"),

@@ -4,7 +4,7 @@ Every motion takes over from whatever moved the arm before it: it begins at the 
 given, and no joint's commanded speed changes by more than ``MAX_ACCELERATION * dt`` in a cycle. A commanded speed
 is the mean over the cycle, so that ``next q = q + next qd * dt`` holds exactly.
 
-Not modelled: blends between moves, jerk limits, path corrections, force modes and the speed slider.
+Not modelled: blends between moves, jerk limits, path corrections and force modes.
 """
 
 import math

@@ -74,12 +74,24 @@ def _switch(remote: bool, machine: UrMachine, _: str) -> None:
     machine.remote_control = remote
 
 
+def _set_speed(machine: UrMachine, percent: str) -> None:
+    """Move the speed slider to 0 to 100 %."""
+    try:
+        fraction = float(percent) / 100
+    except ValueError:
+        fraction = -1.0
+    if not 0.0 <= fraction <= 1.0:
+        raise ArmError(f"speed is '{percent}'; valid is 0 to 100")
+    machine.robot.speed_fraction = fraction
+
+
 COMMANDS: Final[dict[str, Callable[[UrMachine, str], None]]] = {
     "protective stop": lambda machine, reason: machine.protective_stop(reason or "the pendant asked for it"),
     "emergency stop": lambda machine, _: machine.emergency_stop(),
     "release emergency stop": lambda machine, _: machine.release_emergency_stop(),
     "power off": lambda machine, _: machine.power_off(),
     "stop program": lambda machine, _: machine.end_program("the pendant stopped it"),
+    "speed": _set_speed,
     "local": partial(_switch, False),
     "remote": partial(_switch, True),
 }

@@ -11,6 +11,7 @@ from bid_ros.robots.ur.twin.joint_motions import Hold, RunningMotion, StopJ
 from bid_ros.robots.ur.twin.plant import Plant
 
 STOP_DECELERATION: Final = 15.0  # rad/s^2, when a program ends or a protective stop is triggered
+SLIDER_S: Final = 0.5  # in which the controller follows its speed slider from one end to the other
 DEVIATION_LIMIT: Final = 0.3  # rad between commanded and actual angle, a collision by all appearances
 
 
@@ -24,6 +25,7 @@ class Robot:
     Attributes:
         q, qd, qdd: commanded angles, speeds and accelerations ``(6,)``, rad and s.
         tcp: pose ``(6,)`` of the tool centre point in the flange's frame.
+        speed_fraction: where the pendant's speed slider stands, 0 to 1: time passes so much slower for every motion.
         payload: kg, and its centre ``(3,)`` in m from the flange, as a client told it.
     """
 
@@ -35,6 +37,8 @@ class Robot:
         self.qdd: Array = np.zeros(6)
         self.tcp: tuple[float, ...] = (0.0,) * 6
         self.payload: tuple[float, ...] = (0.0,) * 4
+        self.speed_fraction = self._pace = 1.0
+        self._paced = self.qd  # speeds in the time of the motion, which the slider makes slower
         self._motion: RunningMotion = Hold()
 
     @property
@@ -48,6 +52,7 @@ class Robot:
 
     def stop(self) -> None:
         """Bring the arm to rest as the controller does when a program ends."""
+        self._paced = self.qd
         self.start(StopJ(STOP_DECELERATION))
 
     @property
@@ -68,6 +73,7 @@ class Robot:
         self.plant.hold(dt)
         self.start(Hold())
         self.q, self.qd = self.plant.joint_positions.copy(), np.zeros(6)
+        self._paced = self.qd
 
     def cycle(self, dt: float) -> None:
         """Pass one cycle of ``dt`` s.
@@ -76,7 +82,10 @@ class Robot:
             ArmError: if the motion cannot go on or the arm does not follow; the caller has to stop it.
         """
         before = self.qd
-        self.q, self.qd = self._motion.step(self.q, before, dt)
+        self._pace += min(max(self.speed_fraction - self._pace, -dt / SLIDER_S), dt / SLIDER_S)
+        if self._pace > 0:
+            self.q, self._paced = self._motion.step(self.q, self._paced, dt * self._pace)
+        self.qd = self._paced * self._pace
         self.qdd = (self.qd - before) / dt
         self.plant.step(self.q, self.qd, dt)
         actual = self.plant.joint_positions
@@ -84,6 +93,7 @@ class Robot:
         worst = int(deviation.argmax())
         if deviation[worst] > DEVIATION_LIMIT:
             self.q, self.qd = actual.copy(), np.zeros(6)
+            self._paced = self.qd
             raise ArmError(
                 f"joint {worst + 1} is {deviation[worst]:.2f} rad off its path; valid is up to {DEVIATION_LIMIT}: "
                 "something is in the way"

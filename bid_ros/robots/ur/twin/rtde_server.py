@@ -200,6 +200,8 @@ def write_outputs(machine: UrMachine) -> None:
     currents = (robot.plant.joint_torques / TORQUE_PER_CURRENT).tolist()
     for name in ("actual_current", "target_current", "joint_control_output"):
         outputs.set(name, *currents)
+    outputs.set("speed_scaling", 1.0)
+    outputs.set("target_speed_fraction", robot.speed_fraction)
     outputs.set("payload", robot.payload[0])
     outputs.set("payload_cog", *robot.payload[1:])
     outputs.set("robot_mode", machine.robot_mode)

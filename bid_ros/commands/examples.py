@@ -1,0 +1,70 @@
+"""An example of each verb, which its help shows."""
+
+import argparse
+from collections.abc import Iterator
+from typing import Final
+
+EXAMPLES: Final = (
+    "up franka_place --episodes 3 --out runs/first",
+    "teleop franka_place --device keyboard --out runs/mine",
+    "rehearse franka_place --episodes 5",
+    "retrace franka_place runs/mine/bag --speed 0.5",
+    "reset --namespace /left",
+    "operator --namespace /left",
+    "record franka_place --device gamepad --episodes 10 --out runs/demos",
+    "demos franka_place --count clean=20 --out data/demos",
+    "episodes list runs",
+    "episodes show runs/first/bag:1",
+    "episodes validate runs/demos/episodes",
+    "episodes sheet runs/first/bag:1 -o sheet.png",
+    "episodes plot runs/first/bag:1 -o plot.png",
+    "episodes page runs/demos/episodes -o page",
+    "episodes video runs/first/bag --quality 720p -o run.mp4",
+    "episodes repair runs/first/bag",
+    "episodes table runs/first runs/second",
+    "episodes motion runs/first/bag --json",
+    "episodes trim runs/first/bag:1 --from 0.5 --to 8 -o trimmed",
+    "episodes split runs/first/bag -o single",
+    "episodes merge runs/first/bag runs/second/bag -o both",
+    "episodes delete runs/first/bag:1",
+    "episodes restore runs/first/bag",
+    "replay runs/first/bag --nodes --decoder vanilla",
+    "data build runs/demos/episodes --out data/mine",
+    "data convert data/mine data/lerobot --to lerobot-v3.0",
+    "data info data/mine",
+    "train data/mine --steps 8000 --out data/training",
+    "policy import checkpoint.ckpt --task my/task.yaml --out models/imported",
+    "policy export data/training --out models/mine",
+    "policy distill models/mine data/mine --out models/fast",
+    "policy compile models/mine --runtime openvino",
+    "serve models/mine --port 8000",
+    "remote 192.168.1.20:8000 models/served --task my/task.yaml",
+    "evaluate franka_place data/mine --decoders vanilla,bid",
+    "bench pusht --decoder vanilla,bid --horizon 1 --episodes 20",
+    "bench diagnostic --noise 0,0.2 --horizon 1,7",
+    "bench data pusht.zarr.zip --out data/pusht",
+    "new my_cell --robot ur",
+    "check franka_place --robot-ip 172.16.0.2",
+    "secure franka_place keys/policy.xml",
+    "view runs/first/bag --save run.rrd",
+    "top franka_place",
+    "schema --out schemas",
+)
+
+
+def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield the parser of every verb that has no others in it."""
+    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for action in inner:
+        for found in action.choices.values():
+            yield from leaves(found)
+    if not inner:
+        yield parser
+
+
+def show_examples(parser: argparse.ArgumentParser) -> None:
+    """Let the description of every verb end with its example."""
+    for verb in leaves(parser):
+        mine = next((text for text in EXAMPLES if f"bid {text} ".startswith(f"{verb.prog} ")), "")
+        if mine:
+            verb.description = f"{verb.description or ''}\n\nExample: bid {mine}".strip()
