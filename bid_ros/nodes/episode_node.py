@@ -192,7 +192,7 @@ class EpisodeNode(SequenceNode):
         event = EpisodeEvent(robot=self.robot, episode=episode, seed=seed, label=labels[episode % len(labels)])
         self._publish(event, EpisodeEvent.PREPARE)
         self._say(f"episode {episode + 1}/{self.value('episodes')}  preparing")
-        self.grant("episode")
+        self.grant(*(["episode"] if self.value("prepares") else []))
         self._operator.prepare(scene_of(self.task, seed), seed, self.value("moving"), event.label)
         with self._ended:
             if self._operator.again.is_set():
