@@ -54,8 +54,8 @@ def run_stage(
         measured(out, number, system) if (out / "bag").exists() else {"problems": ["there is no recording"]}
     )
     problems = result["problems"]
-    if status:
-        problems.append(f"the run ended with status {status}: {_reason(out)}")
+    if (reason := _reason(out)) or status:
+        problems.append(f"the run ended with status {status}: {reason or 'see the logs'}")
     if not problems and address and not _yes("did it do that, and touch nothing?"):
         problems.append("a person says that it did something else")
     result["passed"] = not problems
@@ -138,12 +138,13 @@ def _told(number: int, result: dict[str, Any]) -> str:
 
 
 def _reason(out: Path) -> str:
+    """Return what stopped the run, or its episode; empty: nothing did. A run goes on after a stop that was reset."""
     try:
         run = json.loads((out / "run.json").read_text())
     except (OSError, ValueError):
         return "there is no run.json"
     ended = run.get("ended") or {}
-    return run.get("safety_stop") or ended.get("outcome") or "see the logs"
+    return str(run.get("safety_stop") or ended.get("outcome", ""))
 
 
 def _ask(question: str) -> None:

@@ -16,7 +16,8 @@ from bid_ros.teleop.base import DeviceDescriptor, EpisodeStart, TeleopDevice
 
 STEP: Final = 0.02  # m along each axis
 ROUND: Final = ((0.0, 0.06, 0.0), (0.0, 0.06, 0.04), (0.0, -0.06, 0.04), (0.0, -0.06, 0.0), (0.0, 0.0, 0.0))  # m
-CAREFUL: Final = 0.2  # of the speed of homing, for the first motions
+CAREFUL: Final = 0.2  # of the speed of homing, for the way to the start
+STEPPING: Final = 0.4  # of it for the steps: 2 cm at up to 32 mm/s, below which a lag cannot be told
 GRIPPING_S: Final = 4.0  # for the gripper to open or to close; the first time it may have to be activated before
 REST_S: Final = 0.5
 INSIDE: Final = 0.005  # m that the tool stays inside the workspace
@@ -92,7 +93,7 @@ class StageDevice(TeleopDevice):
         if self._options.motion == "axes":
             steps = STEP * np.eye(3)
             way = [place for step in steps for place in (tool + _inside(tool, step, low, high), tool)]
-            speed = LINEAR.at(CAREFUL)
+            speed = LINEAR.at(STEPPING)
         else:
             way = [np.clip(tool + np.array(corner), np.minimum(low, tool), np.maximum(high, tool)) for corner in ROUND]
             speed = LINEAR.at(self._options.speed)

@@ -28,7 +28,7 @@ def system(root, tmp_path):
 def play(system, make_run, tmp_path, capsys):  # noqa: F811
     """Return a function that runs a stage of the twin, whose run a recording stands for; ``off`` m from its path."""
 
-    def run(asked, off=0.0, status=0, address=""):
+    def run(asked, off=0.0, status=0, address="", stopped=False):
         out, recorded = tmp_path / f"out{asked}{off}{status}", make_run()
         for _, topic, message in recorded.items:
             if topic == ARM_STATUS:
@@ -40,7 +40,7 @@ def play(system, make_run, tmp_path, capsys):  # noqa: F811
 
         def start(_, arguments):
             recorded.write(out / "bag")
-            (out / "run.json").write_text(json.dumps({"safety_stop": "speed is 0.7 m/s"} if status else {}))
+            (out / "run.json").write_text(json.dumps({"safety_stop": "speed is 0.7 m/s"} if status or stopped else {}))
             return status
 
         found = run_stage(system, RunArguments(out=str(out), robot_ip=address), asked, False, start)
@@ -63,6 +63,7 @@ def test_a_motion_that_was_followed_is_passed_and_the_next_may_follow(system, pl
     [
         ({"off": 0.02}, 1, "at rest the tool was 20 mm off its set-point; valid is up to 10 mm"),
         ({"status": 3}, 3, "the run ended with status 3: speed is 0.7 m/s"),
+        ({"stopped": True}, 1, "the run ended with status 0: speed is 0.7 m/s"),
     ],
 )
 def test_a_motion_that_was_not_is_not_passed_and_is_told_why(system, play, given, status, word):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -414,7 +415,8 @@ def test_in_shadow_mode_nobody_but_the_shadow_is_granted_and_nothing_is_prepared
     harness = Harness(bench, root, tmp_path, **given)
     reports, moves = bench.node.create_publisher(String, "/safety/shadow", EVENT), []
     bench.node.create_subscription(ChunkMessage, "/episode/chunk", moves.append, COMMAND)
-    episodes = lambda: sum(not item.sources for _, item in harness.grants)  # noqa: E731
+    ended = lambda pair: bool(pair[0][1].sources) and not pair[1][1].sources  # noqa: E731
+    episodes = lambda: sum(map(ended, pairwise(harness.grants)))  # noqa: E731
     report = {**Shadow(load_task(root / "config" / "franka_place" / "task.yaml")).report(), "chunks": 7}
     tell = lambda: reports.publish(String(data=json.dumps({"episodes": episodes(), **report})))  # noqa: E731
     assert bench.until(lambda: bench.processes["episode"].poll() is not None, START_S, each=tell)
