@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Ch
         seen = watch_topics(topics, task, arguments.namespace) if topics or vectors else {}
         yield from (judge_camera(item, task, seen[item.name]) for item in topics)
         yield from (judge_vector(item, seen[item.name], twin) for item in vectors)
-        nodes, advice = describe(system, arguments), f"correct {system.folder / 'nodes.yaml'}"
+        nodes, advice = describe(system, replace(arguments, unstaged=True)), f"correct {system.folder / 'nodes.yaml'}"
         yield tried("parameters", lambda: f"{_parameters(nodes)} of {len(nodes)} nodes", advice)
 
 

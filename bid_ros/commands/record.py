@@ -18,7 +18,7 @@ from bid_ros.teleop.base import DEVICES
 CODEC: Final = "png"
 ARGUMENTS: Final = (
     *("robot_ip", "peers", "device_settings", "image_codec", "bundle", "moving", "episodes", "seed", "timeout"),
-    *("rviz", "out", "namespace", "parameters"),
+    *("unstaged", "rviz", "out", "namespace", "parameters"),
 )
 EPISODES: Final = """\
 Each episode waits until you start it, and gets a bag of its own in OUT/episodes. With the device:

@@ -76,12 +76,16 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
     from bid_ros.recording.reader import BagReader
     from bid_ros.replay.lockstep import CHANGEABLE, Changes, Joints, lockstep_decider, replay
     from bid_ros.replay.parity import Parity, summary, table
+    from bid_ros.replay.shadow import BagShadow, executed_row
     from bid_ros.safety.screen import policy_chunks
+    from bid_ros.safety.shadow import shadow_table
 
     task, settings = system.policy_task, system.settings.policy
     changes = Changes(**{name: getattr(arguments, name) for name in CHANGEABLE})
     with BagReader(arguments.bag, {**task.recorded_names, **read_remapped(arguments.remap)}) as reader:
-        chunks, screen = policy_chunks(system.task, task, system.arm(in_twin(reader.custom)))
+        twin = in_twin(reader.custom)
+        chunks, screen = policy_chunks(system.task, task, system.arm(twin))
+        shadow = BagShadow(reader, system.task, system.judged_arm(twin))
         joints = Joints(chunks) if chunks.joints is not None else None
         bundle = load_bundle(system.bundle(arguments.bundle), task)
         policy = load_policy(bundle, task, options.runtime)
@@ -99,14 +103,20 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
                     second()
 
             for cue, record in replay(reader, task, decider, parity, passed, joints):
+                made = record.chunk if joints is None and record is not None else joints and joints.made
+                if record is not None and made:
+                    shadow.decided(made, cue.stream)
                 if arguments.step and not _go_on(cue, record):
                     parity.miss(cue.stream, "the replay was ended before the end of the bag")
                     break
+    report = shadow.report()
     if not options.json:
         print(table(parity))
+        if shadow.known:
+            print("\n".join(f"{name:<12} {text}" for name, text in (*shadow_table(report), executed_row(report))))
         if parity.problem:
             print(f"missing: {parity.problem}", file=sys.stderr)
-    return summary(parity)
+    return {**summary(parity), "shadow": report}
 
 
 def _go_on(cue: Any, record: Any) -> bool:

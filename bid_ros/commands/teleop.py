@@ -12,7 +12,7 @@ from bid_ros.teleop.base import DEVICES
 
 # Of daily use; bid up has them all.
 ARGUMENTS: Final = (
-    *("robot_ip", "peers", "device_settings", "moving", "episodes", "rviz", "record"),
+    *("robot_ip", "peers", "device_settings", "moving", "episodes", "unstaged", "rviz", "record"),
     *("out", "namespace", "parameters"),
 )
 

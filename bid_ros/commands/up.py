@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
+from bid_ros.commands.stage import run_stage
 from bid_ros.core.errors import BidError
 from bid_ros.episodes.log import end_run
 from bid_ros.system.description import NO_RVIZ, NodeSpec, command_line, describe, environment, rviz_command
@@ -31,12 +32,15 @@ def add_parser(verbs: Any) -> None:
         "and one log per node to --out.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
+    parser.add_argument("--stage", help="make one of a robot's first motions: its number, 1 to 6, or next")
     add_run_arguments(parser, ARGUMENTS)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the system; return its exit status."""
+    if options.stage:
+        return run_stage(find_system(options.system), run_arguments(options), options.stage, options.json, start)
     return play(find_system(options.system), run_arguments(options), options.json)
 
 

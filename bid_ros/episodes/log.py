@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bid_ros.core.files import replace_text, replacing
 from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY, TASK, EpisodeOutcome, outcome_from_text
+from bid_ros.core.percentiles import percentiles
 from bid_ros.core.task import Task
 from bid_ros.episodes.causes import outcome_of_end
 from bid_ros.episodes.comparison import wilson_interval
 from bid_ros.episodes.pauses import Pauses
 from bid_ros.episodes.stops import Stops
 from bid_ros.recording.events import FILE, append_event, told_head
+from bid_ros.safety.shadow import shadow_table
 from bid_ros.system.ended import read_end
 from bid_ros.tasks.base import NOT_JUDGED
 
@@ -35,15 +37,6 @@ def scene_of(task: Task, seed: int) -> NDArray[np.float64]:
     else:
         low, high = np.asarray(task.start.tool_min), np.asarray(task.start.tool_max)
     return np.random.default_rng([seed, 1]).uniform(low, high)
-
-
-def percentiles(values: ArrayLike) -> dict[str, float | None]:
-    """Return ``p50``, ``p99`` and ``max`` of the finite values, rounded to 0.001; None without any."""
-    array = np.asarray(values, dtype=np.float64)
-    array = array[np.isfinite(array)]
-    found = np.percentile(array, (50, 99, 100)).tolist() if array.size else [None] * 3
-    rounded = (None if value is None else round(value, _DIGITS) for value in found)
-    return dict(zip(("p50", "p99", "max"), rounded, strict=True))
 
 
 @dataclass(frozen=True)
@@ -108,6 +101,7 @@ class RunLog:
         system: folder of the system; empty for a rehearsal.
         events: number of lines of ``events.jsonl``, and the hash of the last one; None without that file.
         drawn: number of decisions with each N. It may shrink when a decision would take too long.
+        shadow: report of the safety node in shadow mode, as :class:`bid_ros.safety.shadow.Shadow`; else None.
         deciding: decoder of the episode, once it has decided; not in ``run.json``.
     """
 
@@ -129,6 +123,7 @@ class RunLog:
     system: str = ""
     events: tuple[int, str] | None = None
     drawn: dict[int, int] = field(default_factory=dict)
+    shadow: dict[str, Any] | None = None
     deciding: str = ""
     _missed_before: int | None = None
     _decoders: dict[str, None] = field(default_factory=dict)
@@ -193,6 +188,7 @@ class RunLog:
             "pauses": self.pauses.to_list(),
             "ended": _named(self.ended),
             "events": told_head(self.events) if self.events else None,
+            **({} if self.shadow is None else {"shadow": self.shadow}),
             "results": [{**asdict(item), "duration_s": round(item.duration_s, _DIGITS)} for item in self.results],
         }
 
@@ -258,6 +254,7 @@ def format_summary(log: RunLog) -> str:
         ("command age", _format_times(run["command_age_ms"])),
         ("safety stop", _stopped(run)),
     ]
+    rows += [] if log.shadow is None else shadow_table(log.shadow)
     rows += [("pauses", str(log.pauses))] if log.pauses.found else []
     rows += [("ended early", log.ended.text)] if log.ended is not None else []
     return "\n".join(f"{name:<12} {value}" for name, value in rows)
@@ -265,6 +262,8 @@ def format_summary(log: RunLog) -> str:
 
 def _rate(log: RunLog, run: Mapping[str, Any]) -> str:
     """Return the successes among the episodes that count, with their rate and its interval."""
+    if log.shadow is not None:
+        return f"not judged: {run['episodes']} episodes in shadow mode"
     if log.results and all(item.outcome == NOT_JUDGED for item in log.results):
         return f"not judged: {run['episodes']} episodes timed out; this twin has no judge"
     low, high = run["success_interval_95"]

@@ -20,9 +20,9 @@ from bid_ros.episodes.causes import PACE, outcome_of_end
 from bid_ros.episodes.log import EpisodeResult, format_summary, scene_of, write_run
 from bid_ros.episodes.stops import EpisodeStopped
 from bid_ros.episodes.takeover import Takeover
+from bid_ros.nodes.bystander import ShadowReports, operator_of
 from bid_ros.nodes.episode_parameters import PARAMETERS
 from bid_ros.nodes.heartbeat import RARE_S
-from bid_ros.nodes.operator import Operator, RobotOperator, TwinOperator
 from bid_ros.nodes.recovery import RunRecovery
 from bid_ros.nodes.ros_messages import fill_outcome, header
 from bid_ros.nodes.run_events import RunEvents
@@ -30,6 +30,7 @@ from bid_ros.nodes.run_watch import RunWatch, run_log
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.policy.bundle import bundle_sha256
 from bid_ros.recording.episodes import DISCARDED, UNDO, UNDONE
+from bid_ros.safety.grants import SHADOW
 from bid_ros.system.ended import read_end
 from bid_ros.system.progress import PROGRESS
 
@@ -47,7 +48,9 @@ class EpisodeNode(SequenceNode):
         self.slow = self.value("slow")
         self._running = self._begun = False  # an episode, after its preparation; begun: also after its end
         self._log = run_log(self, self.task)
-        alone = self.value("acting") == "policy" and not (self.value("human") or self.value("takeover"))
+        by_person, shadow = self.value("takeover"), self.value("shadow")
+        alone = self.value("acting") == "policy" and not (self.value("human") or by_person or shadow)
+        self._acting = (SHADOW, *(["teleop"] if by_person else [])) if shadow else (self.value("acting"),)
         self._watch = RunWatch(self._log, alone)
         self._record = RunEvents(self, self.value("out"))
         self._events = self.advertise(EPISODE_EVENT)
@@ -58,17 +61,15 @@ class EpisodeNode(SequenceNode):
         self._last: EpisodeEvent | None = None
         self._judged = self._person or not self.value("twin")  # by a person, not by physics
         correct = self._correct if self._judged else None
-        if self.value("twin"):
-            self._operator: Operator = TwinOperator(self, self.task, correct, self._person)
-        else:
-            self._operator = RobotOperator(self, self.task, correct)
+        self._operator = operator_of(self, self.task, correct, self._person)
         if self._judged:
             self.serve(Trigger, EPISODE_UNDO, lambda _: self._undo())
         self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
         self._recovery = RunRecovery(self, self._log.stops, self.value("twin"), self._record.calls)
-        self._takeover = Takeover(self.value("return_s")) if self.value("takeover") else None
+        self._takeover = Takeover(self.value("return_s")) if by_person and not shadow else None
         if self._takeover is not None:
             self.subscribe(TELEOP_SWITCH, self._on_switch)
+        self._shadow = ShadowReports(self, self._log) if shadow else None
         self._thread = threading.Thread(target=self._run, name="episodes", daemon=True)
 
     def begin(self) -> None:
@@ -174,17 +175,7 @@ class EpisodeNode(SequenceNode):
 
     def _wait_for_the_nodes(self) -> None:
         self._say("waiting for the nodes")
-        ready_s = self.value("ready_timeout_s")
-        self.wait(lambda: self.status is not None and self.tool is not None, ready_s, "a sign of life of the arm")
-        everybody, waiting = "a sign of life of every node", lambda: f"waiting for {', '.join(sorted(self._missing))}"
-        self.wait(lambda: not self._missing, ready_s, everybody, waiting)
-        # Last: until the first grant the safety node goes back to waiting whenever a node is silent.
-        self.wait(
-            lambda: self.safety is not None and self.safety.state == SafetyState.RUNNING,
-            ready_s,
-            "a sign of life of every required node",
-            lambda: self.safety.reason if self.safety is not None else "the safety node says nothing",
-        )
+        self.wait_for_all(self._missing, self.value("ready_timeout_s"))
 
     def _next_episode(self) -> int:
         """Return the number of the next episode: that of one which was taken back or discarded comes again."""
@@ -198,14 +189,14 @@ class EpisodeNode(SequenceNode):
         event = EpisodeEvent(robot=self.robot, episode=episode, seed=seed, label=labels[episode % len(labels)])
         self._publish(event, EpisodeEvent.PREPARE)
         self._say(f"episode {episode + 1}/{self.value('episodes')}  preparing")
-        self.grant("episode")
+        self.grant(*(["episode"] if self.value("prepares") else []))
         self._operator.prepare(scene_of(self.task, seed), seed, self.value("moving"), event.label)
         with self._ended:
             if self._operator.again.is_set():
                 return
             self._last = None  # from here on the episode before stays as it is
         self._begun = True
-        self.grant(self.value("acting"))
+        self.grant(*self._acting)
         self._publish(event, EpisodeEvent.START)
         started = time.monotonic()
         if self._takeover is not None:
@@ -232,6 +223,8 @@ class EpisodeNode(SequenceNode):
         if event.label == self.value("decoder"):  # a person may have changed it since the run began
             event.label = self._log.deciding or event.label
         self.grant()
+        if self._shadow is not None:
+            self._shadow.wait()
         with self._ended:
             if outcome.text != DISCARDED or not self._judged:  # a person gets another try
                 said = (outcome.text, duration_s, event.label, outcome.kind, outcome.code)

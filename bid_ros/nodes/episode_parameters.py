@@ -22,6 +22,8 @@ PARAMETERS = (
     Parameter("timeout_s", 0.0, "s after which an episode ends; 0: as the task file says", 0.0, 86_400.0),
     Parameter("slow", 1.0, "factor of the speed of homing", 0.05, 1.0),
     Parameter("human", False, "a person starts each episode, says how it ended, and may take it back"),
+    Parameter("prepares", True, "the arm goes to the start of each episode; otherwise it stays where it is"),
+    Parameter("shadow", False, "the policy decides and is judged, but is not granted the arm"),
     Parameter("takeover", False, "a person may take over from the policy, by the device of the node teleop"),
     Parameter("return_s", 0.5, "s for which the dead man's switch is open before the policy goes on", 0.0, 10.0),
     Parameter(

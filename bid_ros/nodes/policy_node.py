@@ -30,6 +30,7 @@ from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import is_compiled
 from bid_ros.policy.signature import check_signature
+from bid_ros.safety.grants import SHADOW
 from bid_ros.safety.screen import policy_chunks
 from bid_ros.system.priority import raise_priority
 
@@ -212,7 +213,8 @@ class PolicyNode(BidNode):
 
     def _may_move(self) -> bool:
         with self._lock:
-            self._granted = self._grants.live(SOURCE, time.monotonic_ns())
+            now = time.monotonic_ns()
+            self._granted = self._grants.live(SOURCE, now) or self._grants.live(SHADOW, now)
             return self._granted
 
     def _turn(self, tick: Tick) -> None:

@@ -11,7 +11,7 @@ from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
-from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.listening import Listening
 from bid_ros.core.margins import SAID
@@ -24,9 +24,11 @@ from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_messages import chunk_from_message, chunk_to_message, header, pose_arrays
 from bid_ros.nodes.said import Said
+from bid_ros.nodes.shadowing import Shadowing
 from bid_ros.nodes.sole_publishers import SolePublishers
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
 from bid_ros.safety.gate import Gate
+from bid_ros.safety.grants import SHADOW
 from bid_ros.safety.quiet import PAUSE_S, Quiet
 from bid_ros.safety.verdict import Action, Verdict, refused
 from bid_ros.safety.watchdog import State, Watchdog
@@ -39,6 +41,7 @@ PARAMETERS = (
     Parameter("settle_s", 1.0, "time in s without a gap before the watchdog is armed", 0.0, 60.0),
     Parameter("late_limit", 5, "consecutive late chunks before the stop latches", 1, 100),
     Parameter("slow", 1.0, "factor of the speed of the policy's chunks, whether they break a limit or not", 0.05, 1.0),
+    Parameter("shadow", False, "judge the policy's chunks and tell what they would do, but never forward one"),
     Parameter("max_pose_age_s", 0.2, "a measured tool pose older than this is not used to judge jumps", 0.01, 2.0),
     ARM_CONFIG,
     TWIN,
@@ -59,6 +62,9 @@ class SafetyNode(BidNode):
         self._task = self.load_task()
         arm = arm_of(self, self._task) or posed_arm_of(self, self._task)
         self._gate = Gate(self._task, arm=arm, slow=self.value("slow"))
+        shadow = self.value("shadow")
+        self._shadowing = Shadowing(self, self._task, arm, self.value("slow")) if shadow else None
+        self._asked = SHADOW if shadow else AUTONOMOUS
         self._arbiter, self._listening = Arbiter(), Listening()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
         self._watchdog = Watchdog(deadlines, self.value("late_limit"), self.value("settle_s"))
@@ -97,6 +103,8 @@ class SafetyNode(BidNode):
             if not self._grants.live(source, now):
                 self._arbiter.release(source)
                 self._gate.forget(source)
+        if self._shadowing is not None:
+            self._shadowing.granted(self._grants.live(SHADOW, now))
 
     def _on_status(self, message: ArmStatus) -> None:
         if stamp_ns(message) != self._measured_ns:  # the status of a silent robot repeats what was measured last
@@ -104,23 +112,24 @@ class SafetyNode(BidNode):
             self._measured = self.arrived_ns(), message
             # A gripper that moves holds nothing yet, or nothing any more.
             opening = math.inf if message.gripper_busy else message.gripper_width
-            self._gate.holds(None if math.isnan(opening) else opening)
+            held = None if math.isnan(opening) else opening
+            self._gate.holds(held)
+            if self._shadowing is not None:
+                self._shadowing.told(self._measured_ns, position, held)
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
         self._act(self._watchdog.arm_fault(fault, self._judged_ns()))
 
     def _on_chunk(self, source: str, message: ChunkMessage) -> None:
         steady, now = time.monotonic_ns(), self.now_ns()
-        try:
-            chunk = chunk_from_message(message, self._task)
-        except ChunkError as error:
-            self._judge(source, refused("shape", str(error)))
-            return
-        if chunk.source != source:
-            reason = f"a chunk on /{source}/chunk claims the source '{chunk.source}'; valid is '{source}'"
-            self._judge(source, refused("source", reason))
-            return
+        chunk = self._read(source, message)
         if source == AUTONOMOUS:
             self._quiet.heard(steady)
+            if self._shadowing is not None:  # first of all, whoever grants what: nothing of it passes
+                self._shadowing.judge(chunk, now, self._newest(steady))
+                return
+        if isinstance(chunk, Verdict):
+            self._judge(source, chunk)
+            return
         if not self._grants.live(source, steady):
             self.get_logger().info(f"ignored a chunk of '{source}': nobody grants it", throttle_duration_sec=2.0)
             return
@@ -141,6 +150,17 @@ class SafetyNode(BidNode):
         elif found.verdict.ok:
             why = self._watchdog.reason
             self.get_logger().info(f"held back a chunk of '{source}': {why}", throttle_duration_sec=2.0)
+
+    def _read(self, source: str, message: ChunkMessage) -> ActionChunk | Verdict:
+        """Return the chunk of a message, or why it is none of this source."""
+        try:
+            chunk = chunk_from_message(message, self._task)
+        except ChunkError as error:
+            return refused("shape", str(error))
+        if chunk.source != source:
+            reason = f"a chunk on /{source}/chunk claims the source '{chunk.source}'; valid is '{source}'"
+            return refused("source", reason)
+        return chunk
 
     def _judge(self, source: str, verdict: Verdict) -> bool:
         allowed = self._watchdog.judge(verdict, self._judged_ns())
@@ -179,7 +199,7 @@ class SafetyNode(BidNode):
         self._watchdog.lapse(self._grants.lapsed(now))
         self._watchdog.stranger(self._sole.trouble())
         runs = self._watchdog.state is State.RUNNING
-        self._quiet.allowed(runs and self._grants.live(AUTONOMOUS, now), now)
+        self._quiet.allowed(runs and self._grants.live(self._asked, now), now)
         self._act(self._watchdog.tick(now))
         silent = self._watchdog.cause.rule.partition("heartbeat:")[2]
         if silent and self._watchdog.explain(silent, self._said.problem(silent)):

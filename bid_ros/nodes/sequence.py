@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
@@ -88,6 +88,27 @@ class SequenceNode(BidNode):
                 if time.monotonic() > deadline:
                     problem = f"{what} did not happen within {timeout_s:g} s"
                     raise aborted(f"{problem}: {missing()}" if missing else problem, "not_ready")
+
+    def wait_for_all(self, missing: Collection[str], timeout_s: float) -> None:
+        """Block until the arm says where it is, every node was heard, and the safety node runs.
+
+        Args:
+            missing: names of the nodes that were not heard yet; it shrinks.
+            timeout_s: for each of the three, s.
+
+        Raises:
+            EpisodeStopped: as :meth:`wait`.
+        """
+        self.wait(lambda: self.status is not None and self.tool is not None, timeout_s, "a sign of life of the arm")
+        everybody, waiting = "a sign of life of every node", lambda: f"waiting for {', '.join(sorted(missing))}"
+        self.wait(lambda: not missing, timeout_s, everybody, waiting)
+        # Last: until the first grant the safety node goes back to waiting whenever a node is silent.
+        self.wait(
+            lambda: self.safety is not None and self.safety.state == SafetyState.RUNNING,
+            timeout_s,
+            "a sign of life of every required node",
+            lambda: self.safety.reason if self.safety is not None else "the safety node says nothing",
+        )
 
     def check(self) -> None:
         """Renew the grant of the source that moves the arm now. Every wait of the sequence calls this.

@@ -127,12 +127,16 @@ class Joints:
 
     Args:
         chunks: makes the policy's chunks into those of joints.
+
+    Attributes:
+        made: the newest decision as a chunk of joints; None: it is out of reach.
     """
 
     topics = (ARM_STATUS,)
 
     def __init__(self, chunks: TaskChunks) -> None:
         self._chunks = chunks
+        self.made: ActionChunk | None = None
         self._measured: Any = None
         self._stream: int | None = None
 
@@ -149,8 +153,9 @@ class Joints:
 
     def after(self, record: DecisionRecord) -> None:
         """Make the decision into a chunk of joints, as the node that published it did."""
+        self.made = None
         with suppress(ArmError):
-            self._chunks.of(record.chunk)
+            self.made = self._chunks.of(record.chunk)
 
 
 def lockstep_decider(

@@ -9,6 +9,9 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.margins import Margins
 from bid_ros.safety.arbiter import PRIORITY
 
+SHADOW: Final = "shadow"
+"""What is granted where the policy decides and is judged, and moves nothing."""
+GRANTED: Final = (*PRIORITY, SHADOW)
 LONGEST_NS: Final = NANOSECONDS  # a longer grant would move the arm for longer with nobody in charge
 
 
@@ -65,9 +68,9 @@ class Grants:
         Raises:
             BidError: a source is unknown, or the duration is not above 0 and up to 1 s.
         """
-        unknown = [source for source in sources if source not in PRIORITY]
+        unknown = [source for source in sources if source not in GRANTED]
         if unknown:
-            raise BidError(f"'{granter}' grants '{unknown[0]}'; valid are {', '.join(PRIORITY)}")
+            raise BidError(f"'{granter}' grants '{unknown[0]}'; valid are {', '.join(GRANTED)}")
         if not sources:
             self._held.pop(granter, None)
             return

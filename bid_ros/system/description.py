@@ -24,6 +24,7 @@ from bid_ros.system.middleware import middleware_environment
 from bid_ros.system.parameters import given_parameters
 from bid_ros.system.run import RunArguments
 from bid_ros.system.security import enclave_arguments
+from bid_ros.system.stages import check_stages
 from bid_ros.teleop.base import DEVICES
 
 REQUIRED_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
@@ -84,10 +85,12 @@ def describe(system: System, arguments: RunArguments) -> list[NodeSpec]:
 
     Raises:
         BidError: a file of the system is not valid, there is no policy bundle or teleoperation device of this name,
-            the task has no demonstrations of a style, its twin runs already, or the parameter file is not valid.
+            the task has no demonstrations of a style, its twin runs already, a robot has not passed its stages, or the
+            parameter file is not valid.
     """
     run = decided(system, arguments)
     system.check(run.twin)
+    check_stages(system, arguments)
     specs = _nodes(run)
     given = given_parameters(arguments, {spec.name: spec.parameters for spec in specs})
     return [
@@ -123,6 +126,8 @@ def decided(system: System, arguments: RunArguments) -> Run:
         )
     if arguments.takeover and driver != POLICY:
         raise BidError(f"takeover is '{arguments.takeover}', but the driver is {driver}; valid with driver: {POLICY}")
+    if arguments.shadow and (driver != POLICY or arguments.human):
+        raise BidError(f"shadow is true, but a person records or the driver is {driver}; valid with driver: {POLICY}")
     if arguments.slow != 1.0 and driver != POLICY:
         raise BidError(f"slow is {arguments.slow:g}, but the driver is {driver}; valid with driver: {POLICY}")
     given = {name: getattr(arguments, name) for name in ("decoder", "samples", "action_horizon")}
@@ -156,7 +161,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
     device = {"device": arguments.takeover or run.driver, "device_settings": arguments.device_settings}
     policy = {**judged, **_policy(run), **_of_bundle(run), "seed": arguments.seed}
     own = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
-    safety = {"required": ["camera", *run.driving_nodes, "arm"], "slow": arguments.slow}
+    safety = {"required": ["camera", *run.driving_nodes, "arm"], "slow": arguments.slow, "shadow": arguments.shadow}
     nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address, **over_ros})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
@@ -216,6 +221,8 @@ def _episode(run: Run) -> dict[str, Any]:
         "takeover": bool(arguments.takeover),
         "record_rest": 0.0 if policy or arguments.human else 1.0,
         "slow": arguments.slow,
+        "prepares": not arguments.shadow and (policy or DEVICES.find(run.driver).prepared),
+        "shadow": arguments.shadow,
         "timeout_s": float(arguments.timeout or run.system.task.episode_timeout / arguments.slow),
     }
 

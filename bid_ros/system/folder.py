@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.joint_chunks import tool_task
-from bid_ros.core.errors import BidError, TaskError
+from bid_ros.core.errors import ArmError, BidError, TaskError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
@@ -185,6 +185,13 @@ class System:
             BidError: as :func:`bid_ros.robots.registry.task_arm`.
         """
         return None if self.task.columns("joints") is None else task_arm(self.task, self.file("robot.yaml"), twin)
+
+    def judged_arm(self, twin: bool = True) -> ArmModel | None:
+        """Return what chunks are judged with: as :meth:`arm`, else the joints below poses; None: nobody knows them."""
+        try:
+            return self.arm(twin) or posed_arm(self.task, self.file("robot.yaml"), twin)
+        except ArmError:
+            return None
 
     def stage(self) -> Stage:
         """Return what its rehearsals play on; the caller closes it. Raises as :func:`build_stage`."""

@@ -11,6 +11,7 @@ from bid_ros.core.paths import share
 from bid_ros.core.task import Feature, load_task
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.system.folder import FILE, System, find_system
+from bid_ros.system.stages import FILE as STAGES
 from bid_ros.tasks.table.scene import FOVY, fixed_view, on_wrist
 
 SHARED: Final = ("nodes.yaml", "view.rviz", "foxglove.json")  # of every system, unless a robot's template has its own
@@ -50,11 +51,16 @@ def new_system(folder: str | Path, robot: str = "", like: str = "") -> System:
     return find_system(path)
 
 
+def _belongs(file: Path) -> bool:
+    """Whether a file is part of a system. What a robot has passed with it is not: another system has passed nothing."""
+    return file.is_file() and file.name != STAGES
+
+
 def _copy(source: System, path: Path, robot: str) -> None:
     if robot and robot != source.task.robot:
         raise BidError(f"system '{source.folder.name}' is of the robot {source.task.robot}, not of {robot}")
     # What stands in for a file of the source becomes a file of the copy.
-    found = {file.name: file for folder in reversed(source.folders) for file in folder.iterdir() if file.is_file()}
+    found = {file.name: file for folder in reversed(source.folders) for file in folder.iterdir() if _belongs(file)}
     files = {name: file.read_text() for name, file in found.items()}
     files[FILE] = re.sub(r"(?m)^like:.*\n", "", files[FILE])
     first, rest = files["task.yaml"].split("\n", 1)

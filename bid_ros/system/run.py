@@ -35,6 +35,8 @@ class RunArguments:
     )
     device_settings: str = argument("", "settings of the teleoperation device in YAML, such as 'deadzone: 0.2'")
     takeover: str = argument("", "device with which a person takes over from the policy, such as gamepad")
+    shadow: bool = argument(False, "the policy decides and is judged, and moves nothing; with takeover a person drives")
+    unstaged: bool = argument(False, "a robot may move faster than the stages that it has passed allow")
     human: bool = argument(False, "a person starts, ends and takes back episodes; each gets a bag of its own")
     image_codec: str = argument(
         "", "of recorded images: raw, png (without loss), jpeg or jpeg:QUALITY (default: nodes.yaml's, else raw)"

@@ -161,6 +161,7 @@ class DeviceDescriptor:
         settings: class marked with :func:`bid_ros.core.settings.settings`; None: the device has no settings.
         topics: from task and settings to what the device listens to: type name by topic.
         rate_hz: chunks a second.
+        prepared: whether the arm first goes to the start of an episode; otherwise the device begins where the arm is.
         help: what a person must know to drive, in a few lines.
         complete: from the settings that a person gave to those that the node gets, and a line for the person's
             terminal. It runs in that terminal, not in the node.
@@ -173,6 +174,7 @@ class DeviceDescriptor:
     settings: type[Any] | None = None
     topics: Callable[[Task, Any], Mapping[str, str]] = lambda task, settings: {}
     rate_hz: float = 20.0
+    prepared: bool = True
     help: str = ""
     complete: Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], str]] = lambda given: (given, "")
 

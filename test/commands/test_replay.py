@@ -101,3 +101,13 @@ def test_a_motion_that_is_not_there_is_refused(system, bag, capsys, given, sente
     assert sentence in capsys.readouterr().err
     assert main(["retrace", str(system), f"{bag}:1"]) == 2
     assert "episode is 1; valid in" in capsys.readouterr().err
+
+
+def test_the_shadow_of_a_bag_says_what_the_decisions_would_move(system, bag, capsys):
+    given = ["replay", str(bag), "--system", str(system), "--runtime", "onnx"]
+    assert main([*given, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)["shadow"]
+    assert report["chunks"] == 20 == report["passed"] + report["refused"] and report["executed"] == 0
+    assert main(given) == 0
+    printed = capsys.readouterr().out
+    assert "of 20 would have passed" in printed and "executed     nothing of the policy" in printed

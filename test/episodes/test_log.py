@@ -1,11 +1,10 @@
 import json
 import os
 
-import numpy as np
 import pytest
 
 from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY, EpisodeOutcome
-from bid_ros.episodes.log import EpisodeResult, RunLog, end_run, format_summary, percentiles, write_run
+from bid_ros.episodes.log import EpisodeResult, RunLog, end_run, format_summary, write_run
 from bid_ros.episodes.stops import EpisodeStopped, Stops
 from bid_ros.recording.events import FILE, append_event, check_events
 from bid_ros.system.ended import Ended, note_end
@@ -39,12 +38,6 @@ def stopped(*reasons):
     for reason in reasons:
         stops.add(EpisodeStopped(EpisodeOutcome(f"stopped: {reason}", SAFETY, "speed"), "speed"), 0, True)
     return stops
-
-
-def test_percentiles():
-    assert percentiles(range(1, 102)) == {"p50": 51.0, "p99": 100.0, "max": 101.0}
-    assert percentiles([1.0, np.nan, np.inf]) == {"p50": 1.0, "p99": 1.0, "max": 1.0}
-    assert percentiles([]) == {"p50": None, "p99": None, "max": None}
 
 
 def test_run_json_says_everything_asked_for(tmp_path):

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import signal
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import yaml
 from geometry_msgs.msg import PoseStamped
 from qos import COMMAND, EVENT, STATE
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Grant, Heartbeat, SafetyState
 from bid_msgs.srv import ResetEpisode
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
+from bid_ros.core.task import load_task
 from bid_ros.core.topics import GRANT
 from bid_ros.nodes.ros_messages import pose_message, pose_stamped
+from bid_ros.safety.shadow import Shadow
 from bid_ros.tasks.picking import TASK as PICKING
 
 START_S = 60.0
@@ -405,3 +408,20 @@ def test_a_person_takes_over_and_only_one_is_granted_at_a_time(bench, root, tmp_
     at = order.index(("policy",))
     assert order[at : at + 7] == [("policy",), (), ("teleop",), ("policy",), (), ("teleop",), ()]
     assert "the device is gone" in output
+
+
+def test_in_shadow_mode_nobody_but_the_shadow_is_granted_and_nothing_is_prepared(bench, root, tmp_path):
+    given = {"shadow": True, "prepares": False, "timeout_s": 1.0}
+    harness = Harness(bench, root, tmp_path, **given)
+    reports, moves = bench.node.create_publisher(String, "/safety/shadow", EVENT), []
+    bench.node.create_subscription(ChunkMessage, "/episode/chunk", moves.append, COMMAND)
+    ended = lambda pair: bool(pair[0][1].sources) and not pair[1][1].sources  # noqa: E731
+    episodes = lambda: sum(map(ended, pairwise(harness.grants)))  # noqa: E731
+    report = {**Shadow(load_task(root / "config" / "franka_place" / "task.yaml")).report(), "chunks": 7}
+    tell = lambda: reports.publish(String(data=json.dumps({"episodes": episodes(), **report})))  # noqa: E731
+    assert bench.until(lambda: bench.processes["episode"].poll() is not None, START_S, each=tell)
+    status, run, output = harness.finish()
+    assert status == 0 and harness.kinds() == [EpisodeEvent.PREPARE, EpisodeEvent.START, EpisodeEvent.END]
+    assert {tuple(item.sources) for _, item in harness.grants} == {("shadow",), ()} and not moves
+    assert run["shadow"] == {"episodes": 1, **report} and run["results"][0]["outcome"] == "not judged"
+    assert "not judged: 1 episodes in shadow mode" in output and "0 of 7 would have passed" in output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from array import array
@@ -11,6 +12,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from qos import COMMAND, STATE
 from real_time import HoldUps
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
@@ -374,3 +376,23 @@ def test_a_stop_for_a_silent_camera_says_what_is_wrong_with_it(harness):
     say = lambda: words.say("camera", problem)  # noqa: E731
     assert harness.bench.until(lambda: problem in harness.states[-1].reason, 10.0, each=say), harness.states[-1]
     assert harness.stopped() and harness.states[-1].rule == "heartbeat:camera"
+
+
+@pytest.mark.parametrize("granted", [("shadow",), ("shadow", "policy")], ids=["as it should be", "and to the policy"])
+def test_in_shadow_mode_the_policy_is_judged_and_nothing_of_it_passes(bench, root, granted):
+    harness = Harness(bench, root, granted=False, heartbeat_deadline_s=2.0, shadow=True)
+    reports: list[dict] = []
+    bench.node.create_subscription(String, "/safety/shadow", lambda text: reports.append(json.loads(text.data)), STATE)
+    assert bench.until(harness.running), "the safety node did not come up"
+    bench.grant(*granted)
+    assert harness.send_until(lambda: reports and reports[-1]["passed"] > 0)
+    for change, rule in ((fast, "speed"), (outside, "workspace"), (wrong_shape, "shape")):
+        told = lambda rule=rule: any(item["rule"] == rule for item in reports[-1]["rules"])  # noqa: E731
+        assert harness.send_until(told, change)
+    assert harness.running() and not harness.forwarded and harness.states[-1].refused == 0
+    bench.grant()
+    assert bench.until(lambda: reports[-1]["episodes"] == 1)
+    found = {item["rule"]: item["action"] for item in reports[-1]["rules"]}
+    assert found == {"speed": "scale", "workspace": "stop", "shape": "stop"}
+    assert reports[-1]["passed"] + reports[-1]["refused"] == reports[-1]["chunks"] and reports[-1]["slowed"] > 0
+    assert not harness.forwarded

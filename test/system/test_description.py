@@ -87,7 +87,7 @@ def test_without_an_address_the_twin_is_served_on_loopback_only(system, bundle):
 
 
 def test_with_an_address_there_is_no_twin_in_any_part(system, bundle):
-    specs = system(robot_ip="172.16.0.2", bundle=bundle)
+    specs = system(robot_ip="172.16.0.2", bundle=bundle, unstaged=True)
     assert "twin" not in specs
     assert specs["arm"].parameters["robot_ip"] == "172.16.0.2" and specs["arm"].parameters["twin"] is False
     assert specs["episode"].parameters["twin"] is False
@@ -114,6 +114,19 @@ def test_a_slow_run_slows_the_policy_and_homing_and_gives_them_time(system, bund
         RunArguments(slow=0.01)
 
 
+def test_in_shadow_mode_safety_forwards_nothing_of_the_policy_and_nothing_is_prepared(system, bundle):
+    specs = system(bundle=bundle, shadow=True)
+    assert specs["safety"].parameters["shadow"] and specs["episode"].parameters["shadow"]
+    assert not specs["episode"].parameters["prepares"] and "teleop" not in specs
+    specs = system(bundle=bundle, shadow=True, takeover="gamepad")
+    assert specs["safety"].parameters["shadow"] and specs["teleop"].parameters["takeover"]
+    plain = system(bundle=bundle)
+    assert not plain["safety"].parameters["shadow"] and plain["episode"].parameters["prepares"]
+    for given in ({"driver": "exercise"}, {"human": True}):
+        with pytest.raises(BidError, match="shadow is true, but a person records or the driver is"):
+            system(bundle=bundle, shadow=True, **given)
+
+
 def test_record_and_rviz_decide_which_nodes_there_are(system, bundle):
     assert "recorder" in system(bundle=bundle) and "monitor" not in system(bundle=bundle)
     specs = system(bundle=bundle, record=False, rviz=True)
@@ -122,7 +135,12 @@ def test_record_and_rviz_decide_which_nodes_there_are(system, bundle):
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"robot_ip": "172.16.0.2"}, {"driver": "scripted", "styles": ("clean", "diverse")}, {"driver": "exercise"}],
+    [
+        {},
+        {"robot_ip": "172.16.0.2", "unstaged": True},
+        {"driver": "scripted", "styles": ("clean", "diverse")},
+        {"driver": "exercise"},
+    ],
 )
 def test_every_parameter_is_declared_with_its_type_and_range(system, bundle, arguments):
     for spec in system(bundle=bundle, rviz=True, **arguments).values():
@@ -154,7 +172,7 @@ def test_rviz_shows_only_what_the_system_publishes(root, name):
 
 def test_everything_a_system_names_is_its_own_and_there(name, system, bundle):
     for robot_ip in ("", "172.16.0.2"):
-        specs = system(bundle=bundle, robot_ip=robot_ip, rviz=True)
+        specs = system(bundle=bundle, robot_ip=robot_ip, rviz=True, unstaged=True)
         tasks = {spec.parameters["task"] for spec in specs.values()}
         assert {load_task(task).name for task in tasks} == {name}
         files = [specs[node].parameters["cameras"] for node in ("camera", "monitor")]

@@ -1,6 +1,7 @@
 """Probes of a system's folder: every file, and what they say of each other."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from bid_ros.cameras.config import load_cameras
@@ -63,7 +64,7 @@ def _parameters(system: System) -> str:
 
 def _driver(system: System, arguments: RunArguments) -> str:
     """Hold bundle, decoder, device and parameters against the task, as ``bid up`` does before it starts anything."""
-    specs = describe(system, arguments)
+    specs = describe(system, replace(arguments, unstaged=True))  # nothing moves
     check_policy(specs)
     check_gripper(specs)
     run = decided(system, arguments)

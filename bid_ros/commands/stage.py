@@ -1,0 +1,162 @@
+"""``bid up SYSTEM --stage``: a stage of a robot's first motions: asks, moves, measures, says what may follow."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.rotation import Array
+from bid_ros.system.folder import POLICY, System
+from bid_ros.system.run import RunArguments
+from bid_ros.system.stages import STAGES, note_stage, stage_number, stage_text
+
+LAG_S: Final = 0.2  # that the tool may come after its set-points
+OFF_MM: Final = 10.0  # that it may be off besides, p99
+RESTING_MM: Final = 10.0  # that it may be off its set-point while both rest
+MOVED_MM: Final = 10.0  # that the set-point moves at least where the tool shall move
+STILL: Final = 0.002  # m/s of a set-point at rest
+GRIPPED: Final = 0.5  # of the gripper's range, that it moves at least
+ALONE_S: Final = 60.0  # for a motion without a policy
+
+
+def run_stage(
+    system: System, arguments: RunArguments, asked: str, as_json: bool, start: Callable[[System, RunArguments], int]
+) -> int:
+    """Ask at a robot, run one stage, record what was measured. Return 0 if it is passed, else 1, or 3 after a stop.
+
+    Args:
+        system, arguments: of the run.
+        asked: number of the stage, or ``next``.
+        as_json: print the result on standard output.
+        start: runs a system, and returns the exit status of the run.
+
+    Raises:
+        BidError: a stage before it is not passed, nobody can answer, or the answer is not yes; nothing has moved.
+    """
+    address = arguments.robot_ip
+    system.check(twin=not address)
+    number = stage_number(system, address, asked)
+    driver = system.settings.driver
+    where = f"robot {address}" if address else "its twin"
+    print(
+        f"stage {number} of {len(STAGES)}: {system.task.robot}, {where}: {stage_text(number, driver)}", file=sys.stderr
+    )
+    if address:
+        _ask("keep a hand at the emergency stop. May it move?")
+    status = start(system, stage_arguments(system, arguments, number))
+    out = Path(arguments.out)
+    result: dict[str, Any] = (
+        measured(out, number, system) if (out / "bag").exists() else {"problems": ["there is no recording"]}
+    )
+    problems = result["problems"]
+    if (reason := _reason(out)) or status:
+        problems.append(f"the run ended with status {status}: {reason or 'see the logs'}")
+    if not problems and address and not _yes("did it do that, and touch nothing?"):
+        problems.append("a person says that it did something else")
+    result["passed"] = not problems
+    note_stage(system, address, number, result)
+    print(json.dumps(result) if as_json else _told(number, result))
+    return 0 if result["passed"] else status or 1
+
+
+def stage_arguments(system: System, arguments: RunArguments, number: int) -> RunArguments:
+    """Return the arguments of the run of a stage."""
+    stage, policy = STAGES[number - 1], system.settings.driver == POLICY
+    common = replace(
+        arguments, episodes=1, record=True, unstaged=True, slow=1.0, human=False, takeover="", shadow=False
+    )
+    if stage.motion == "round" and policy:
+        return replace(common, driver=POLICY, slow=stage.slow)
+    given = f"{{motion: {stage.motion}, speed: {stage.slow}}}"
+    return replace(common, driver="stage", device_settings=given, styles=(), moving=0.0, timeout=ALONE_S)
+
+
+def measured(out: Path, number: int, system: System) -> dict[str, Any]:
+    """Return what the recording of a stage says of tracking, latency and gripper, and what of it is a problem."""
+    from bid_ros.core.percentiles import percentiles
+    from bid_ros.core.topics import ARM_STATUS
+    from bid_ros.recording.reader import BagReader
+    from bid_ros.views.lag import followed_report, read_followed
+
+    ages: list[float] = []
+    places, wanted, speeds, widths = ([] for _ in range(4))
+    with BagReader(out / "bag") as reader:
+        for item in reader.messages((ARM_STATUS,)):
+            message = item.message
+            if message.mode == message.TRACKING:
+                ages.append(1e3 * message.command_age)
+                places.append(_place(message.tool))
+                wanted.append(_place(message.reference))
+                speeds.append(float(np.linalg.norm(message.reference_twist[:3])))
+            widths.append(float(message.gripper_width))
+    off = 1e3 * np.linalg.norm(np.reshape(places, (-1, 3)) - np.reshape(wanted, (-1, 3)), axis=1)
+    result = {
+        **followed_report(read_followed(out / "bag")),
+        "resting_mm": percentiles(off[np.array(speeds) < STILL]),
+        "command_age_ms": percentiles(ages),
+        "moved_mm": 1e3 * float(np.ptp(np.reshape(wanted, (-1, 3)), axis=0).max()) if wanted else 0.0,
+        "gripped_mm": 1e3 * float(np.ptp(widths)) if widths else 0.0,
+    }
+    return {**result, "problems": _problems(result, STAGES[number - 1].motion, system)}
+
+
+def _problems(result: dict[str, Any], motion: str, system: System) -> list[str]:
+    limits, found = system.task.limits, []
+    if motion == "gripper":
+        least = 1e3 * GRIPPED * (limits.gripper_max - limits.gripper_min)
+        if result["gripped_mm"] < least:
+            found.append(f"the gripper moved {result['gripped_mm']:.0f} mm; at least {least:.0f} mm were asked for")
+    elif result["moved_mm"] < MOVED_MM:
+        found.append(f"the set-point moved {result['moved_mm']:.0f} mm; the arm was hardly driven")
+    if (rest := result["resting_mm"]["max"]) is not None and rest > RESTING_MM:
+        found.append(f"at rest the tool was {rest:.0f} mm off its set-point; valid is up to {RESTING_MM:g} mm")
+    if result["lag_s"] is not None and result["lag_s"] > LAG_S:
+        found.append(f"the tool lags by {result['lag_s']:.2f} s; valid is up to {LAG_S:g} s")
+    if result["off_mm"] is not None and result["off_mm"]["p99"] > OFF_MM:
+        found.append(f"the tool was {result['off_mm']['p99']:.0f} mm off its path (p99); valid is up to {OFF_MM:g} mm")
+    return found
+
+
+def _told(number: int, result: dict[str, Any]) -> str:
+    """Return the result for a person."""
+    from bid_ros.views.lag import followed_line
+
+    ages = "  ".join(f"{name} {value:.0f}" for name, value in result.get("command_age_ms", {}).items() if value)
+    lines = [f"tracking     {followed_line(result)}"] if "lag_s" in result else []
+    lines += [f"command age  {ages} ms"] if ages else []
+    lines += [f"gripper      moved {result['gripped_mm']:.0f} mm"] if "gripped_mm" in result else []
+    lines += [f"problem      {item}" for item in result["problems"]] or ["contact      none that stopped the arm"]
+    if not result["passed"]:
+        return "\n".join([*lines, f"stage {number} is not passed; mend this, and do it again: --stage {number}"])
+    after = f"stage {number + 1} may follow: --stage next" if number < len(STAGES) else "full speed is allowed"
+    return "\n".join([*lines, f"stage {number} is passed; {after}"])
+
+
+def _reason(out: Path) -> str:
+    """Return what stopped the run, or its episode; empty: nothing did. A run goes on after a stop that was reset."""
+    try:
+        run = json.loads((out / "run.json").read_text())
+    except (OSError, ValueError):
+        return "there is no run.json"
+    ended = run.get("ended") or {}
+    return str(run.get("safety_stop") or ended.get("outcome", ""))
+
+
+def _ask(question: str) -> None:
+    if not sys.stdin.isatty():
+        raise BidError("nobody can answer here whether the arm may move; valid is a terminal")
+    if not _yes(question):
+        raise BidError("not confirmed, so nothing moves")
+
+
+def _yes(question: str) -> bool:
+    return input(f"{question} yes, or anything else: ").strip().lower() == "yes"
+
+
+def _place(pose: Any) -> Array:
+    return np.array([pose.position.x, pose.position.y, pose.position.z])

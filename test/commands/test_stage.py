@@ -1,0 +1,108 @@
+"""A stage on the command line: it asks at a robot, judges the recording, and says what may follow."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from recording.conftest import kit, make_run, set_pose, task  # noqa: F401
+
+from bid_msgs.msg import ArmStatus
+from bid_ros.cli import main
+from bid_ros.commands.stage import run_stage, stage_arguments
+from bid_ros.core.topics import ARM_STATUS
+from bid_ros.system.folder import find_system
+from bid_ros.system.run import RunArguments
+from bid_ros.system.stages import FILE, STAGES, note_stage, read_record
+
+ROBOT = "172.16.0.2"
+
+
+@pytest.fixture
+def system(root, tmp_path):
+    return find_system(shutil.copytree(root / "config" / "franka_place", tmp_path / "system"))
+
+
+@pytest.fixture
+def play(system, make_run, tmp_path, capsys):  # noqa: F811
+    """Return a function that runs a stage of the twin, whose run a recording stands for; ``off`` m from its path."""
+
+    def run(asked, off=0.0, status=0, address="", stopped=False):
+        out, recorded = tmp_path / f"out{asked}{off}{status}", make_run()
+        for _, topic, message in recorded.items:
+            if topic == ARM_STATUS:
+                place = message.reference.position
+                message.mode, message.command_age = ArmStatus.TRACKING, 0.05
+                message.reference_twist[0] = 0.1 if place.x > 0.4 else 0.0
+                message.reference_stamp = message.header.stamp
+                set_pose(message.tool, (place.x, place.y + off, place.z), 0.0)
+
+        def start(_, arguments):
+            recorded.write(out / "bag")
+            (out / "run.json").write_text(json.dumps({"safety_stop": "speed is 0.7 m/s"} if status or stopped else {}))
+            return status
+
+        found = run_stage(system, RunArguments(out=str(out), robot_ip=address), asked, False, start)
+        return found, capsys.readouterr().out
+
+    return run
+
+
+def test_a_motion_that_was_followed_is_passed_and_the_next_may_follow(system, play):
+    note_stage(system, "", 1, {"passed": True})
+    status, text = play("2")
+    assert status == 0 and "stage 2 is passed; stage 3 may follow: --stage next" in text, text
+    assert "contact      none that stopped the arm" in text and "command age  p50 50" in text
+    entry = json.loads((system.folder / FILE).read_text())["robots"]["twin"]["stages"][1]
+    assert entry["moved_mm"] == pytest.approx(148, abs=5) and entry["resting_mm"]["max"] == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "word"),
+    [
+        ({"off": 0.02}, 1, "at rest the tool was 20 mm off its set-point; valid is up to 10 mm"),
+        ({"status": 3}, 3, "the run ended with status 3: speed is 0.7 m/s"),
+        ({"stopped": True}, 1, "the run ended with status 0: speed is 0.7 m/s"),
+    ],
+)
+def test_a_motion_that_was_not_is_not_passed_and_is_told_why(system, play, given, status, word):
+    note_stage(system, "", 1, {"passed": True})
+    found, text = play("2", **given)
+    assert found == status and word in text and "stage 2 is not passed" in text
+    assert read_record(system, "").passed == 1
+
+
+def test_a_gripper_that_hardly_moved_is_told(play):
+    found, text = play("1")
+    assert found == 0 and "gripper      moved 40 mm" in text, "half of its 80 mm"
+
+
+def test_at_a_robot_a_person_is_asked_before_and_after(system, play, monkeypatch):
+    answers = iter(["no"])
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    assert main(["up", str(system.folder), "--stage", "1", "--robot-ip", ROBOT]) == 2, "nobody can answer"
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert main(["up", str(system.folder), "--stage", "1", "--robot-ip", ROBOT]) == 2
+    assert read_record(system, ROBOT).passed == 0
+    answers = iter(["yes", "it touched the table"])
+    found, text = play("1", address=ROBOT)
+    assert found == 1 and "a person says that it did something else" in text
+    answers = iter(["yes", "yes"])
+    assert play("1", off=0.001, address=ROBOT)[0] == 0 and read_record(system, ROBOT).passed == 1
+
+
+def test_a_stage_that_is_skipped_is_one_sentence(system, capsys):
+    assert main(["up", str(system.folder), "--stage", "4"]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("error: stage 4 comes after stage 1, which the twin has not passed; nothing moves")
+    assert printed.err.count("\n") == 1 and not printed.out
+
+
+def test_an_episode_of_the_policy_is_as_slow_as_its_stage(system):
+    given = RunArguments(robot_ip=ROBOT, takeover="gamepad", episodes=9)
+    speeds = [stage_arguments(system, given, number).slow for number in range(1, len(STAGES) + 1)]
+    assert speeds == [1.0, 1.0, 1.0, 0.1, 0.3, 1.0]
+    first, last = stage_arguments(system, given, 1), stage_arguments(system, given, 6)
+    assert (first.driver, first.device_settings) == ("stage", "{motion: gripper, speed: 0.1}")
+    assert (last.driver, last.episodes, last.takeover, last.unstaged) == ("policy", 1, "", True)
