@@ -12,12 +12,13 @@ from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_argum
 from bid_ros.commands.stage import run_stage
 from bid_ros.core.errors import BidError
 from bid_ros.episodes.log import end_run
-from bid_ros.system.description import NO_RVIZ, NodeSpec, command_line, describe, environment, rviz_command
+from bid_ros.system.description import NodeSpec, command_line, describe, environment
 from bid_ros.system.folder import System, find_system
 from bid_ros.system.middleware import ignored_settings
 from bid_ros.system.preparation import prepare
 from bid_ros.system.processes import supervise
 from bid_ros.system.run import RunArguments, argument_fields
+from bid_ros.system.rviz import NO_RVIZ, rviz_command
 
 ARGUMENTS: Final = tuple(item.name for item in argument_fields() if item.name != "image_codec")
 

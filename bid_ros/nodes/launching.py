@@ -31,7 +31,7 @@ from launch_ros.actions import Node
 
 from bid_ros.core.errors import BidError
 from bid_ros.episodes.log import end_run
-from bid_ros.system.description import NO_RVIZ, NodeSpec, describe, environment, rviz_command
+from bid_ros.system.description import NodeSpec, describe, environment
 from bid_ros.system.driving import ARGUMENTS, DEFAULTS, KEYBOARD, driven
 from bid_ros.system.ended import Ended, note_end
 from bid_ros.system.ending import END_S
@@ -40,6 +40,7 @@ from bid_ros.system.middleware import ignored_settings
 from bid_ros.system.preparation import prepare
 from bid_ros.system.replay_nodes import REPLAY, ReplayArguments, describe_replay
 from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
+from bid_ros.system.rviz import NO_RVIZ, rviz_command
 from bid_ros.system.security import enclave_arguments
 from launch import LaunchContext, LaunchDescription
 

@@ -115,7 +115,7 @@ class SafetyNode(BidNode):
             held = None if math.isnan(opening) else opening
             self._gate.holds(held)
             if self._shadowing is not None:
-                self._shadowing.told(self._measured_ns, position, held)
+                self._shadowing.told(self._measured_ns, pose_arrays(message.tool)[0], held)
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
         self._act(self._watchdog.arm_fault(fault, self._judged_ns()))
 

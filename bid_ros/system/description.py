@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import shutil
 import socket
 import sys
 import zlib
@@ -29,7 +28,6 @@ from bid_ros.teleop.base import DEVICES
 
 REQUIRED_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
 LARGEST_DOMAIN: Final = 232  # ROS 2's
-NO_RVIZ: Final = "RViz is not installed, so only the monitor starts"
 
 
 @dataclass(frozen=True)
@@ -257,32 +255,6 @@ def twin_address(namespace: str, ports: Sequence[int]) -> str:
                 f"({error.strerror}): end the system that runs there, or choose another namespace or ROS_DOMAIN_ID"
             ) from error
     return address
-
-
-def rviz_arguments(system: System, arguments: RunArguments, replay: NodeSpec | None = None) -> list[str]:
-    """Return the arguments of RViz: the system's layout, in its namespace and frames.
-
-    Args:
-        system: whose layout.
-        arguments: with the namespace.
-        replay: a node of a replay, which has the recorded frames and topics of its own. None: the system is live.
-    """
-    layout, namespace = ["-d", str(system.file("view.rviz"))], check_namespace(arguments.namespace)
-    if not namespace:
-        return layout
-    prefix = f"{namespace[1:]}/" if replay is None else replay.parameters["frame_prefix"]
-    words = [*layout, "-f", f"{prefix}{system.task.base_frame}", "--ros-args", "-r", f"__ns:={namespace}"]
-    remapped = {} if replay is None else replay.remapped
-    return [*words, *(word for name, other in remapped.items() for word in ("-r", f"{name}:={other}"))]
-
-
-def rviz_command(system: System, arguments: RunArguments, replay: NodeSpec | None = None) -> list[str]:
-    """Return the command of RViz, which ends with whoever starts it; empty if RViz is not installed.
-
-    The arguments are those of :func:`rviz_arguments`.
-    """
-    rviz = shutil.which("rviz2")
-    return ["setpriv", "--pdeathsig", "TERM", rviz, *rviz_arguments(system, arguments, replay)] if rviz else []
 
 
 def command_line(spec: NodeSpec, parameter_folder: Path) -> str:

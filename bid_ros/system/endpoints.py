@@ -137,7 +137,7 @@ def _moving(task: Task) -> Mapping[str, Endpoints]:
     joints = () if task.columns("joints") is None else (topics.JOINT_REFERENCE,)
     return {
         "safety": _ends(
-            (topics.SAFETY_CHUNK, topics.SAFETY_STATE),
+            (topics.SAFETY_CHUNK, topics.SAFETY_STATE, topics.SAFETY_SHADOW),
             {*map(chunk_topic, PRIORITY), topics.GRANT, topics.ARM_STATUS, topics.HEARTBEAT, topics.DIAGNOSTICS},
             (topics.SAFETY_RESET,),
         ),
@@ -152,7 +152,7 @@ def _moving(task: Task) -> Mapping[str, Endpoints]:
 def _people(task: Task, twin: bool) -> Mapping[str, Endpoints]:
     """Return the ends of the node that runs the episodes, with those that a person at the controls needs."""
     states = (topics.ARM_STATUS, topics.SAFETY_STATE, topics.HEARTBEAT, topics.DECISION, topics.PARAMETER_EVENTS)
-    asked = (topics.DIAGNOSTICS, topics.TELEOP_SWITCH)
+    asked = (topics.DIAGNOSTICS, topics.TELEOP_SWITCH, topics.SAFETY_SHADOW)
     return {
         "episode": _ends(
             (topics.EPISODE_EVENT, topics.EPISODE_CHUNK, topics.GRANT),

@@ -34,12 +34,11 @@ from bid_ros.system.description import (
     command_line,
     describe,
     environment,
-    rviz_arguments,
-    rviz_command,
     twin_address,
 )
 from bid_ros.system.folder import find_system, shipped_systems
 from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
+from bid_ros.system.rviz import rviz_arguments, rviz_command
 from bid_ros.tasks.registry import find_demonstrator, setup_of
 from bid_ros.tasks.topics import system_topics
 

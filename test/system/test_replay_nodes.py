@@ -9,10 +9,11 @@ import pytest
 from recording.conftest import kit, make_run  # noqa: F401
 
 from bid_ros.core.errors import BidError
-from bid_ros.system.description import command_line, rviz_arguments
+from bid_ros.system.description import command_line
 from bid_ros.system.folder import find_system
 from bid_ros.system.replay_nodes import ReplayArguments, describe_replay
 from bid_ros.system.run import RunArguments, parse_arguments
+from bid_ros.system.rviz import rviz_arguments
 
 
 @pytest.fixture
