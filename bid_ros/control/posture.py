@@ -176,7 +176,7 @@ def _squared(poses: Array) -> tuple[Array, Array]:
     """Return the Jacobians ``(joints, 6, M)`` and the inverses ``(M, 6, 6)`` of their damped squares."""
     jacobian = _jacobian(poses)
     rows = jacobian.transpose(2, 1, 0)
-    inverse: Array = np.linalg.inv(rows @ np.swapaxes(rows, 1, 2) + DAMPED)
+    inverse = np.asarray(np.linalg.inv(rows @ np.swapaxes(rows, 1, 2) + DAMPED), dtype=np.float64)
     return jacobian, inverse
 
 
