@@ -32,7 +32,7 @@ MADE: Final[dict[str, tuple[str, str]]] = {
     "ur-servo-period": ("results/latency.md", "period of the set-points to a UR"),
     "interrupts": ("explanation/stopping.md", "what a signal at a random time leaves behind"),
     "margins": ("explanation/stopping.md", "how near honest runs come to the limits of the checks"),
-    "slowing": ("explanation/stopping.md", "success where chunks are slowed down, and where they stop"),
+    "slowing": ("results/robot-tasks.md", "success where chunks are slowed down, and where they stop"),
     "recorder-load": ("reference/recordings.md", "what the recorder loses under two fast cameras"),
     "space-time": ("reference/bundles.md", "time of converting observations and chunks of a space"),
     "teleop-latency": ("how-to/teleoperate.md", "time from a key or a pad to the arm's set-point"),

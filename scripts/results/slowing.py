@@ -77,8 +77,8 @@ def table(runs: dict[Cell, dict[str, Any]]) -> str:
 
 def _success(run: dict[str, Any]) -> str:
     low, high = run["success_interval_95"]
-    stops = f", {run['safety_stops']} stopped" if run["safety_stops"] else ""
-    return f"{run['successes']} of {run['counted']} ({low:.0%} to {high:.0%}){stops}"
+    stopped = sum(run["outcomes"]["safety"].values())
+    return f"{run['successes']} ({low:.0%} to {high:.0%})" + (f", {stopped} stopped" if stopped else "")
 
 
 def main() -> None:

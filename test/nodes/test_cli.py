@@ -303,7 +303,9 @@ def test_a_whole_run_in_the_twin(root, tmp_path, ros_domain, patient):
         assert reader.was_complete
         counts = reader.counts
         kinds = [item.message.kind for item in reader.messages(["/episode/event"])]
-    assert kinds == [0, 1, 2]
+    # A busy computer may stop a preparation, which is counted and begun again.
+    stopped = [stop for stop in run["stops"] if stop["outcome_class"] == "infrastructure"]
+    assert kinds == [0] * len(stopped) + [0, 1, 2], run["stops"]
     assert counts["/policy/decision"] >= run["decisions"] - 2 and counts["/joint_states"] > 20
     assert_moved_inside_the_limits(out / "bag", "franka_place")
     assert (out / "run.gif").stat().st_size > 1000

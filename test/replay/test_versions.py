@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bid_ros.cli import main
-from bid_ros.core.topics import DECISION, EPISODE_EVENT, SAFETY_CHUNK, SAFETY_STATE
+from bid_ros.core.topics import DECISION, EPISODE_CHUNK, EPISODE_EVENT, POLICY_CHUNK, SAFETY_CHUNK, SAFETY_STATE
 from bid_ros.recording.definitions import Encoder
 from bid_ros.recording.episodes import END, find_episodes
 from bid_ros.recording.reader import BagReader
@@ -28,7 +28,8 @@ SYSTEMS = {
     "ur5_pick": "ur5_pick",
     "ros_pick": "ur5_pick",
 }
-CHANGED = (DECISION, EPISODE_EVENT, SAFETY_CHUNK, SAFETY_STATE)
+CHUNKS = (EPISODE_CHUNK, POLICY_CHUNK, SAFETY_CHUNK)
+CHANGED = (DECISION, EPISODE_EVENT, *CHUNKS, SAFETY_STATE)
 
 
 def content(message: Any) -> Any:
@@ -48,7 +49,7 @@ def newer(topic: str, message: Any) -> dict[str, Any]:
         values |= {field: values.pop(older) / 1e3 for older, field in FIELDS.items()}
         stamps = [divmod(int(stamp), 1_000_000_000) for stamp in values.pop("observed_ns")]
         values["observed_stamps"] = [{"sec": whole, "nanosec": rest} for whole, rest in stamps]
-    elif topic == SAFETY_CHUNK:
+    elif topic in CHUNKS:
         values |= {"scale": 1.0}
     elif topic == SAFETY_STATE:
         values |= {"rule": values.pop("trigger"), "action": 0}
