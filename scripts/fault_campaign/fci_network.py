@@ -126,7 +126,8 @@ class FciNetwork(Network):
 
     def relayed(self, client_port: int, service: int) -> Relay:
         """Return a new relay for a client's UDP port; ``service`` is the TCP port of the service."""
-        damage = self.packets if service == ROBOT_PORT else {UP: whole, DOWN: whole}
+        honest: dict[str, Packets] = {UP: whole, DOWN: whole}
+        damage = self.packets if service == ROBOT_PORT else honest
         relay = Relay(("127.0.0.1", client_port), damage)
         self._relays.append(relay)
         return relay

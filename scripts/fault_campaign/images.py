@@ -99,11 +99,16 @@ def images() -> Iterator[Fault]:
     }
     for name, (what, make) in content.items():
         yield _fault(name, what, partial(_change, make))
-    silent = {"deadline": lambda robot: robot.heartbeat_s + STALLED_S}
-    yield replace(_fault("late", f"images come {LATE_S:g} s late", _delay), **silent)
-    yield replace(_fault("gone", f"no image for {GONE_S:g} s", partial(_silence, None)), **silent, lasts_s=GONE_S)
+    late = _fault("late", f"images come {LATE_S:g} s late", _delay)
+    yield replace(late, deadline=_silent_s)
+    gone = _fault("gone", f"no image for {GONE_S:g} s", partial(_silence, None))
     one = _fault("one-gone", f"no image of one camera for {GONE_S:g} s", partial(_silence, 0))
-    yield replace(one, **silent, lasts_s=GONE_S)
+    for fault in (gone, one):
+        yield replace(fault, deadline=_silent_s, lasts_s=GONE_S)
+
+
+def _silent_s(robot: Robot) -> float:
+    return robot.heartbeat_s + STALLED_S
 
 
 def _fault(name: str, what: str, inject: Callable[[Scene], None]) -> Fault:

@@ -15,7 +15,7 @@ from rclpy.node import Node
 
 from bid_msgs.msg import Grant
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.core.topics import GRANT, POLICY_CHUNK, SAFETY_CHUNK, SAFETY_STATE
+from bid_ros.core.topics import GRANT, POLICY_CHUNK, SAFETY_CHUNK, SAFETY_STATE, TOPICS
 from bid_ros.nodes.ros_messages import duration_message, set_time
 from bid_ros.nodes.topics import publisher
 from fault_campaign.fault import Fault, Robot, Scene
@@ -77,9 +77,11 @@ def _stranger(scene: Scene, topic: str) -> tuple[Node, Any]:
         rclpy.shutdown(context=context)
 
     scene.undo.append(leave)
-    sender = publisher(node, topic)
+    sender = publisher(node, topic, TOPICS[topic])
     end = time.monotonic() + MATCHED_S
-    while not sender.get_subscription_count() and time.monotonic() < end:
+    # Every listener, so that what it then does has no share of the middleware's delay.
+    listeners = max(1, scene.witness.node.count_subscribers(topic))
+    while sender.get_subscription_count() < listeners and time.monotonic() < end:
         time.sleep(0.002)
     return node, sender
 
