@@ -7,6 +7,8 @@ from bid_ros.core.chunk import NANOSECONDS
 
 # A look counts as at most this much silence, ns. A listener that was held up itself cannot say that nothing came.
 MOST_NS: Final = 30_000_000
+# A twin that nothing moves cannot move. A computer that starts a system may hold it up for so many times the limit.
+RESTING_TWIN: Final = 4.0
 
 
 class Unheard:
@@ -37,3 +39,9 @@ class Unheard:
             self._silence_ns = 0 if newest != self._newest else self._silence_ns + min(passed, MOST_NS)
             self._newest = newest
             return self._silence_ns / NANOSECONDS
+
+
+def silence_text(silence_s: float, twin: bool) -> str:
+    """Return that a robot, or a twin, has been silent for so many s, and what to look for."""
+    look = "it is a twin, so find what keeps this computer busy" if twin else "check cable and power"
+    return f"has been silent for {silence_s:.2f} s: {look}"

@@ -15,6 +15,7 @@ from bid_ros.robots.ur.consistency import Consistency, joint_course, tool_course
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.rtde import PackageError
 from bid_ros.robots.ur.status import PLAYING, UrReading, possible, trouble
+from bid_ros.robots.unheard import RESTING_TWIN, silence_text
 
 # A robot whose states were missing for this long within MEMORY_S, s, may follow so late that nothing can be said of it.
 STALLED_S: Final = 0.15
@@ -49,6 +50,9 @@ class UrWatch:
     computer's clock. So a delay that grows faster than the clocks may differ is noticed. While set-points are sent, the
     time until the robot reports them back shows any delay, either way, also a constant one.
 
+    A twin that is at rest may be silent or late for longer: its computer may hold it up, and it cannot move meanwhile.
+    That time does not count once it moves.
+
     A state that contradicts itself, the state before it, or the sent set-points is not passed on. Neither is any later
     state.
 
@@ -71,6 +75,7 @@ class UrWatch:
         self.reading = self._heard = robot.read()
         self.stamp_ns, self.steady_ns = time.time_ns(), time.monotonic_ns()
         self.state_ns = clock()
+        self._rested_ns = 0  # newest time at which a twin was at rest
         self._age = StateAge(_robot_ns(self._heard), self.state_ns)
         self._period_s = 1.0 / robot.rate_hz
         self._unheard_s = self._stalled_s = 0.0
@@ -100,8 +105,12 @@ class UrWatch:
         self._course.end()
         self._joint_course.end()
 
-    def look(self) -> Trouble | None:
-        """Read the robot. Return why it cannot go on. None: it can."""
+    def look(self, at_rest: bool = False) -> Trouble | None:
+        """Read the robot. Return why it cannot go on. None: it can.
+
+        Args:
+            at_rest: nothing moves the arm.
+        """
         reading = self._robot.read()
         # Not the begin of the loop's period: the loop may have waited for the robot since.
         now_ns = self._clock()
@@ -111,7 +120,7 @@ class UrWatch:
             self._take(reading, now_ns)
         if not self._robot.connected():
             return self._closed()
-        late = self._too_late(now_ns)
+        late = self._too_late(now_ns, at_rest and self._config.twin)
         if late is not None:
             return late
         reason = trouble(self._config.address, self._heard)
@@ -171,21 +180,24 @@ class UrWatch:
             lost=True,
         )
 
-    def _too_late(self, now_ns: int) -> Trouble | None:
-        """Return a finding if the robot is silent or late, either way. None: it is not."""
+    def _too_late(self, now_ns: int, resting: bool) -> Trouble | None:
+        """Return a finding if the robot is silent or late, either way. None: it is not. ``resting``: a twin is."""
         try:
             self._unheard_s = unheard_s = self._robot.unheard_s()
         except OSError:
             return self._closed()
         except PackageError as error:
             return self._damaged(f", {error}")
-        age_s, silence_s = (now_ns - self.state_ns) / 1e9, (now_ns - self._age.read_ns) / 1e9
+        rested_ns, patience = (0, RESTING_TWIN) if resting else (self._rested_ns, 1.0)
+        age_s, silence_s = ((now_ns - max(at_ns, rested_ns)) / 1e9 for at_ns in (self.state_ns, self._age.read_ns))
         late_s = max(age_s, unheard_s)
-        if not self.margins.over("late", late_s, self._config.state_timeout_s):
+        if resting:
+            self._rested_ns = now_ns
+        if not self.margins.over("late", late_s, patience * self._config.state_timeout_s):
             return None
         # The one with the largest share.
         if silence_s > late_s / 2:
-            what = f"has been silent for {late_s:.2f} s: check cable and power"
+            what = silence_text(late_s, self._config.twin)
         elif age_s > late_s / 2:
             what = f"is heard {late_s:.2f} s late: check what delays its network"
         else:

@@ -354,7 +354,9 @@ def test_a_twin_at_rest_may_be_held_up_for_longer_than_one_that_moves():
     cell.run(0.1, swing)
     cell.robot.silent = True
     cell.run(0.55, swing)
-    assert cell.state.fault == "robot at a has been silent for 0.50 s: check cable and power, then reset"
+    assert cell.state.fault == (
+        "robot at a has been silent for 0.50 s: it is a twin, so find what keeps this computer busy, then reset"
+    )
 
 
 def test_a_set_point_that_jumps_out_of_reach_is_no_lie_of_the_robot():
