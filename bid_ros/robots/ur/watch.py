@@ -10,12 +10,12 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.margins import Margins
 from bid_ros.robots.age import StateAge
 from bid_ros.robots.consistency import MEMORY_S
+from bid_ros.robots.unheard import RESTING_TWIN, silence_text
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import Consistency, joint_course, tool_course
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.rtde import PackageError
 from bid_ros.robots.ur.status import PLAYING, UrReading, possible, trouble
-from bid_ros.robots.unheard import RESTING_TWIN, silence_text
 
 # A robot whose states were missing for this long within MEMORY_S, s, may follow so late that nothing can be said of it.
 STALLED_S: Final = 0.15
