@@ -16,9 +16,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import Joy
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, TOPICS, Qos, body_topic
 from bid_ros.nodes.executor import FastExecutor
-from bid_ros.nodes.ros_messages import pose_arrays
 from bid_ros.nodes.topics import profile
 from bid_ros.teleop.joy import BUTTONS
 

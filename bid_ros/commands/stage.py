@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.rotation import Array
 from bid_ros.system.folder import POLICY, System
 from bid_ros.system.run import RunArguments
 from bid_ros.system.stages import STAGES, note_stage, stage_number, stage_text
@@ -79,6 +78,7 @@ def stage_arguments(system: System, arguments: RunArguments, number: int) -> Run
 def measured(out: Path, number: int, system: System) -> dict[str, Any]:
     """Return what the recording of a stage says of tracking, latency and gripper, and what of it is a problem."""
     from bid_ros.core.percentiles import percentiles
+    from bid_ros.core.poses import pose_arrays
     from bid_ros.core.topics import ARM_STATUS
     from bid_ros.recording.reader import BagReader
     from bid_ros.views.lag import followed_report, read_followed
@@ -90,8 +90,8 @@ def measured(out: Path, number: int, system: System) -> dict[str, Any]:
             message = item.message
             if message.mode == message.TRACKING:
                 ages.append(1e3 * message.command_age)
-                places.append(_place(message.tool))
-                wanted.append(_place(message.reference))
+                places.append(pose_arrays(message.tool)[0])
+                wanted.append(pose_arrays(message.reference)[0])
                 speeds.append(float(np.linalg.norm(message.reference_twist[:3])))
             widths.append(float(message.gripper_width))
     off = 1e3 * np.linalg.norm(np.reshape(places, (-1, 3)) - np.reshape(wanted, (-1, 3)), axis=1)
@@ -156,7 +156,3 @@ def _ask(question: str) -> None:
 
 def _yes(question: str) -> bool:
     return input(f"{question} yes, or anything else: ").strip().lower() == "yes"
-
-
-def _place(pose: Any) -> Array:
-    return np.array([pose.position.x, pose.position.y, pose.position.z])

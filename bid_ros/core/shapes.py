@@ -145,6 +145,15 @@ class ToolBalls:
         return placed
 
 
+def opening_at_rest(width: float, busy: bool) -> float | None:
+    """Return the opening that says what a gripper holds, m; None: nobody measures it.
+
+    Infinite while it moves: then it holds nothing yet, or nothing any more.
+    """
+    opening = math.inf if busy else float(width)
+    return None if math.isnan(opening) else opening
+
+
 def check_names(what: str, names: list[str]) -> None:
     """Raise TaskError unless the names differ."""
     if len(set(names)) != len(names):

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.core.poses import pose_numbers
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.topics import ARM_STATUS, TOOL_POSE, TOPICS
 from bid_ros.curation.catalog import BagEpisode, image_topics
@@ -162,7 +163,7 @@ def read_track(reader: BagReader, recorded: BagEpisode, topics: Mapping[str, Any
             message = reader.decode(item)
             if hasattr(message, "pose"):
                 pose_ns.append(item.header_ns or item.stamp_ns)
-                places.extend(_pose(message.pose)[:3])
+                places.extend(pose_numbers(message.pose)[:3])
     series = {topic: _series(*parts) for topic, parts in logs.items()}
     states = arm.track()
     if states is not None and np.isfinite(states.tool).any():
@@ -188,11 +189,6 @@ def _series(kind: str, times: "array[int]", headers: "array[int]", marks: "array
     )
 
 
-def _pose(pose: Any) -> list[float]:
-    place, turn = pose.position, pose.orientation
-    return [place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w]
-
-
 class _ArmRows:
     """Collects the rows of an ArmTrack."""
 
@@ -211,8 +207,8 @@ class _ArmRows:
         changed = self._chunk is not None and chunk != self._chunk and bool(chunk[0] and self._chunk[0])
         self._chunk = chunk
         twist = list(message.reference_twist) if hasattr(message, "reference_twist") else [NAN] * 6
-        tool = _pose(message.tool)[:3] if hasattr(message, "tool") else [NAN] * 3
-        self._values.extend([*_pose(message.reference), *map(float, twist), *tool])
+        tool = pose_numbers(message.tool)[:3] if hasattr(message, "tool") else [NAN] * 3
+        self._values.extend([*pose_numbers(message.reference), *map(float, twist), *tool])
         self._values.extend([message.reference_gripper, message.gripper_width])
         self._flags.extend([message.gripper_busy, message.mode != message.FAULT, changed])
         self._flags.append(message.mode >= message.STOPPING)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.srv import ResetEpisode
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import DOWN_6D
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
@@ -25,7 +26,6 @@ from bid_ros.core.topics import (
     body_topic,
 )
 from bid_ros.episodes.stops import aborted
-from bid_ros.nodes.ros_messages import pose_arrays
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.recording.episodes import DISCARDED
 from bid_ros.sim.twin import Pose

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Pose, PoseStamped, TransformStamped, Vector3
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sensor_msgs.msg import CameraInfo
 from std_msgs.msg import Header
 
@@ -210,12 +210,6 @@ def camera_info(width: int, height: int, fovy: float | None) -> CameraInfo:
         message.r = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
         message.p = [focal, 0.0, x, 0.0, 0.0, focal, y, 0.0, 0.0, 0.0, 1.0, 0.0]
     return message
-
-
-def pose_arrays(pose: Pose) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return position (3,) and quaternion (4,) xyzw of a pose message."""
-    p, q = pose.position, pose.orientation
-    return np.array([p.x, p.y, p.z]), np.array([q.x, q.y, q.z, q.w])
 
 
 def float64_array(values: ArrayLike) -> array.array[float]:

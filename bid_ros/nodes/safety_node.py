@@ -1,6 +1,5 @@
 """Safety node: checks everything that moves the arm, in a process of its own."""
 
-import math
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -15,14 +14,16 @@ from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.listening import Listening
 from bid_ros.core.margins import SAID
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import matrix_from_quaternion
+from bid_ros.core.shapes import opening_at_rest
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import ARM_STATUS, GRANT, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.nodes.ros_messages import chunk_from_message, chunk_to_message, header, pose_arrays
+from bid_ros.nodes.ros_messages import chunk_from_message, chunk_to_message, header
 from bid_ros.nodes.said import Said
 from bid_ros.nodes.shadowing import Shadowing
 from bid_ros.nodes.sole_publishers import SolePublishers
@@ -110,9 +111,7 @@ class SafetyNode(BidNode):
         if stamp_ns(message) != self._measured_ns:  # the status of a silent robot repeats what was measured last
             self._measured_ns = stamp_ns(message)
             self._measured = self.arrived_ns(), message
-            # A gripper that moves holds nothing yet, or nothing any more.
-            opening = math.inf if message.gripper_busy else message.gripper_width
-            held = None if math.isnan(opening) else opening
+            held = opening_at_rest(message.gripper_width, message.gripper_busy)
             self._gate.holds(held)
             if self._shadowing is not None:
                 self._shadowing.told(self._measured_ns, pose_arrays(message.tool)[0], held)

@@ -14,6 +14,7 @@ from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.outcome import EpisodeOutcome
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.topics import ARM_STATUS, EPISODE_CHUNK, GRANT, SAFETY_STATE
 from bid_ros.episodes.causes import ARM_ENDS, of_safety, outcome_of_end, outcome_of_safety, rule_of_arm
@@ -21,7 +22,7 @@ from bid_ros.episodes.stops import EpisodeStopped, aborted
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.nodes.ros_messages import chunk_to_message, duration_message, header, pose_arrays
+from bid_ros.nodes.ros_messages import chunk_to_message, duration_message, header
 from bid_ros.system.priority import raise_priority
 
 CHUNK_STEPS = 10

@@ -18,6 +18,7 @@ from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.control.joint_chunks import TaskChunks, tool_task
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import load_task
@@ -41,7 +42,7 @@ from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.nodes.ros_messages import chunk_to_message, pose_arrays
+from bid_ros.nodes.ros_messages import chunk_to_message
 from bid_ros.safety.envelope import MAX_HORIZONS
 from bid_ros.tasks.topics import system_topics
 from bid_ros.teleop.base import AXES, DEVICES, EpisodeStart, Steering

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bid_ros.cameras.image import decode_image
 from bid_ros.core.errors import CameraError, ObservationError
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.task import Feature
 
@@ -107,11 +108,9 @@ def _pose_part(feature: Feature, message: Any) -> NDArray[np.float64]:
     if frame != feature.frame:
         raise ObservationError(f"observation '{feature.name}' is in frame '{frame}'; valid is '{feature.frame}'")
     pose = message.tool if hasattr(message, "tool") else message.pose
+    position, quaternion = pose_arrays(pose)
     if feature.kind == "position":
-        point = pose.position
-        return np.array([point.x, point.y, point.z], dtype=np.float64)
-    turn = pose.orientation
-    quaternion = np.array([turn.x, turn.y, turn.z, turn.w], dtype=np.float64)
+        return position
     norm = float(np.linalg.norm(quaternion))
     if not abs(norm - 1) < 0.01:
         raise ObservationError(f"observation '{feature.name}' has a quaternion of length {norm:.3g}; valid is 1")

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation, Slerp
 
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.poses import pose_numbers
 from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
@@ -65,9 +66,7 @@ class References:
 
     def add(self, message: Any) -> None:
         """Append a message. It is ignored if it is older than the last one or has no finite reference."""
-        pose = message.reference
-        place, turn = pose.position, pose.orientation
-        values = [place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w, message.reference_gripper]
+        values = [*pose_numbers(message.reference), message.reference_gripper]
         stamp = stamp_ns(message)
         # Before the arm is in control there is no reference, and its quaternion is zero.
         usable = np.isfinite(values).all() and np.linalg.norm(values[3:7]) > 0.5

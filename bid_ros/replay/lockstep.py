@@ -80,9 +80,7 @@ class Decider:
         """Take a message: how safety slowed a decision, so that the next one is made as then; any other is ignored."""
         message = item.message
         if item.topic == SAFETY_CHUNK and getattr(message, "scale", 1.0) != 1.0 and message.source == POLICY:
-            rows = np.asarray(message.actions, dtype=np.float64).reshape(message.steps, message.dims)
-            dt_ns, scale = stamp_to_ns(message.dt), float(message.scale)
-            self._maker.forwarded(ActionChunk(stamp_ns(message), dt_ns, rows, scale=scale))
+            self._maker.forwarded(recorded_chunk(message))
 
     def decide(self, cue: Cue, observation: Observation) -> DecisionRecord | None:
         """Decide on an observation as the recorded system did. None: the decoder goes on with its last decision.
@@ -253,3 +251,10 @@ def _decided(cue: Cue, decider: Decider, parity: Parity, joints: Joints | None) 
         if joints is not None:
             joints.after(record)
     return record
+
+
+def recorded_chunk(message: Any) -> ActionChunk:
+    """Return the chunk of a recorded message, as it is; in bags before chunks were slowed its scale is 1."""
+    rows = np.asarray(message.actions, dtype=np.float64).reshape(message.steps, message.dims)
+    scale = float(getattr(message, "scale", 1.0))
+    return ActionChunk(stamp_ns(message), stamp_to_ns(message.dt), rows, source=message.source, scale=scale)

@@ -7,11 +7,14 @@ import numpy as np
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import Array, matrix_from_quaternion
-from bid_ros.core.stamps import stamp_ns, stamp_to_ns
+from bid_ros.core.shapes import opening_at_rest
+from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, POLICY_CHUNK, SAFETY_CHUNK
 from bid_ros.recording.reader import BagReader
+from bid_ros.replay.lockstep import recorded_chunk
 from bid_ros.safety.shadow import Shadow, Way
 
 POLICY: Final = "policy"
@@ -48,7 +51,7 @@ class BagShadow:
             elif item.topic == POLICY_CHUNK:
                 self._judged_ns[stamp_ns(message)] = item.stamp_ns
             elif message.source == POLICY:
-                self._forwarded[stamp_ns(message)] = _chunk(message)
+                self._forwarded[stamp_ns(message)] = recorded_chunk(message)
         self.known = bool(self._states) and hasattr(self._states[0][1], "tool")
 
     def decided(self, chunk: ActionChunk, stream: int) -> None:
@@ -80,15 +83,13 @@ class BagShadow:
             self._take()
         if self._newest is None or now_ns - stamp_ns(self._newest) > KNOWN_NS:
             return None, None, None
-        tool, joints = self._newest.tool, np.asarray(self._newest.joint_positions, dtype=np.float64)
-        turn = tool.orientation
-        return _place(tool), joints, matrix_from_quaternion(np.array([turn.x, turn.y, turn.z, turn.w]))
+        (place, turn), joints = pose_arrays(self._newest.tool), self._newest.joint_positions
+        return place, np.asarray(joints, dtype=np.float64), matrix_from_quaternion(turn)
 
     def _take(self) -> None:
         self._newest = message = self._states.popleft()[1]
-        opening = np.inf if message.gripper_busy else float(message.gripper_width)
-        self._shadow.holds(None if np.isnan(opening) else opening)
-        self._shadow.measured(stamp_ns(message), _place(message.tool))
+        self._shadow.holds(opening_at_rest(message.gripper_width, message.gripper_busy))
+        self._shadow.measured(stamp_ns(message), pose_arrays(message.tool)[0])
 
 
 def executed_row(report: dict[str, Any]) -> tuple[str, str]:
@@ -99,16 +100,6 @@ def executed_row(report: dict[str, Any]) -> tuple[str, str]:
     return "executed", f"{report['executed']} of these chunks, {same}; {report['executed_m']:.3f} m"
 
 
-def _chunk(message: Any) -> ActionChunk:
-    rows = np.asarray(message.actions, dtype=np.float64).reshape(message.steps, message.dims)
-    scale = float(getattr(message, "scale", 1.0))
-    return ActionChunk(stamp_ns(message), stamp_to_ns(message.dt), rows, source=message.source, scale=scale)
-
-
 def _same(one: ActionChunk, other: ActionChunk) -> bool:
     equal = one.actions.shape == other.actions.shape and one.actions.tobytes() == other.actions.tobytes()
     return equal and one.scale == other.scale and one.dt_ns == other.dt_ns
-
-
-def _place(pose: Any) -> Array:
-    return np.array([pose.position.x, pose.position.y, pose.position.z])

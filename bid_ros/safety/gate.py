@@ -128,8 +128,8 @@ class Gate:
 
         One that breaks a limit is left at the first, so most of those that are too fast cost little.
         """
-        verdict, found = first.verdict, slowed(most)
-        if most <= fewest or not _keeps(broken(found)):
+        verdict = first.verdict
+        if most <= fewest or not _keeps(broken(found := slowed(most))):
             return Admission(_unsaved(verdict, self._least), first.chunk)
         while most - fewest > 1:
             middle = (fewest + most) // 2

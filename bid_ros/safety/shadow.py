@@ -13,6 +13,7 @@ from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.percentiles import CountedValues
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
+from bid_ros.safety.beginning import between
 from bid_ros.safety.gate import Admission, Gate
 from bid_ros.safety.verdict import Action, Verdict
 
@@ -233,10 +234,7 @@ def _text(values: dict[str, float | None], unit: str) -> str:
 
 def _at(places: Array, row: float) -> Array:
     """Return the place ``(3,)`` at a fractional row."""
-    first = int(row)
-    second = min(first + 1, len(places) - 1)
-    place: Array = places[first] + (row - first) * (places[second] - places[first])
-    return place
+    return between(places[int(row) :], row - int(row))
 
 
 def _length(places: Array, begin: float, end: float) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from bid_ros.core.poses import pose_numbers
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.curation.commanded import set_points
 
@@ -47,8 +48,8 @@ def read_followed(bag: Path) -> Followed:
     wanted, measured = dict[int, list[float]](), dict[int, list[float]]()
     for instant_ns, message in set_points(bag):
         if message.mode not in (message.FAULT, message.STOPPED):
-            wanted[instant_ns] = _numbers(message.reference)
-            measured[stamp_ns(message)] = _numbers(message.tool)
+            wanted[instant_ns] = pose_numbers(message.reference)
+            measured[stamp_ns(message)] = pose_numbers(message.tool)
     if min(len(wanted), len(measured)) < 2:
         return Followed(float("nan"), np.zeros(0), np.zeros(0))
     return followed(*_rows(wanted), *_rows(measured))
@@ -104,11 +105,6 @@ def followed_line(report: dict[str, Any]) -> str:
 
 def _percentiles(values: Array) -> dict[str, float]:
     return dict(zip(("p50", "p99", "max"), np.percentile(values, (50, 99, 100)).tolist(), strict=True))
-
-
-def _numbers(pose: Any) -> list[float]:
-    place, turn = pose.position, pose.orientation
-    return [place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w]
 
 
 def _rows(by_time: dict[int, list[float]]) -> tuple[Array, Array]:

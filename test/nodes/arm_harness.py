@@ -17,11 +17,12 @@ from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import STATE_QOS
-from bid_ros.nodes.ros_messages import chunk_to_message, pose_arrays
+from bid_ros.nodes.ros_messages import chunk_to_message
 from bid_ros.nodes.topics import profile
 from bid_ros.system.folder import find_system
 

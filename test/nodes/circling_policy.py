@@ -18,9 +18,10 @@ from rclpy.signals import SignalHandlerOptions
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Heartbeat
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.task import load_task
-from bid_ros.nodes.ros_messages import chunk_to_message, pose_arrays
+from bid_ros.nodes.ros_messages import chunk_to_message
 
 CENTER = np.array([0.42, -0.05])  # m, base frame; the twin's tool begins on the circle
 RADIUS = 0.06  # m

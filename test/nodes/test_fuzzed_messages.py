@@ -23,10 +23,11 @@ from ur_twin import free_address
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Grant, Heartbeat, SafetyState, TwinScene
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import GRANT
-from bid_ros.nodes.ros_messages import chunk_to_message, duration_message, pose_arrays
+from bid_ros.nodes.ros_messages import chunk_to_message, duration_message
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.system.description import describe

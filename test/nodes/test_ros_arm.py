@@ -16,9 +16,10 @@ from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.nodes.robot_probe import probe_robot
-from bid_ros.nodes.ros_messages import chunk_to_message, pose_arrays
+from bid_ros.nodes.ros_messages import chunk_to_message
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.new import new_system
 from bid_ros.tasks.twins import build_twin

@@ -7,9 +7,10 @@ import pytest
 from tiny_bundle import make_tiny_bundle
 
 from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.task import parse_task
 from bid_ros.core.topics import ARM_STATUS, POLICY_CHUNK, SAFETY_CHUNK
-from bid_ros.nodes.ros_messages import chunk_to_message, pose_arrays
+from bid_ros.nodes.ros_messages import chunk_to_message
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
 from bid_ros.recording.reader import BagReader

@@ -2,6 +2,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from fork_server import ForkedProcess, fork_server
@@ -96,30 +97,29 @@ class Owner:
         self._output.close()
 
 
+Program = TypeVar("Program", Owner, Server)
+
+
+def _started(kind: Callable[..., Program]) -> Iterator[Callable[..., Program]]:
+    running: list[Program] = []
+
+    def start(*command: str) -> Program:
+        running.append(kind(*command))
+        return running[-1]
+
+    yield start
+    for program in running:
+        program.close()
+
+
 @pytest.fixture
 def owners() -> Iterator[Callable[..., Owner]]:
     """Start programs by script and arguments; they are killed at the end of the test."""
-    running: list[Owner] = []
-
-    def start(*command: str) -> Owner:
-        running.append(Owner(*command))
-        return running[-1]
-
-    yield start
-    for owner in running:
-        owner.close()
+    yield from _started(Owner)
 
 
 def _servers() -> Iterator[Callable[..., Server]]:
-    running: list[Server] = []
-
-    def start(*command: str) -> Server:
-        running.append(Server(*command))
-        return running[-1]
-
-    yield start
-    for server in running:
-        server.close()
+    yield from _started(Server)
 
 
 # Start simulated robots by script and arguments; they end with the test or with its module.

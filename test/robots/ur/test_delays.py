@@ -4,13 +4,11 @@
 """
 
 import re
-import sys
 import time
 
 import numpy as np
 import pytest
 from robots.tcp_proxy import CONNECTION_LOST, DOWN, UP
-from robots.ur.lockstep import lockstep
 from robots.ur_sweep import OPTIONS, PERIOD_S, REST_S, Sweep, assert_at_rest_since, assert_recovers, moved
 
 from bid_ros.core.errors import ArmError
@@ -19,12 +17,6 @@ from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 
 LOST = (*CONNECTION_LOST, "refuses")
-
-
-@pytest.fixture
-def robot():
-    with lockstep("e-series", sys.modules[__name__]) as world:
-        yield world
 
 
 @pytest.fixture

@@ -4,13 +4,11 @@ In lockstep. ``test_lies_over_sockets.py`` has what needs ur_rtde and sockets.
 """
 
 import re
-import sys
 import time
 
 import numpy as np
 import pytest
 from robots.rtde_lies import CLOCK, END, JOINTS, POSE, SPEEDS, add, for_a_moment, freeze, put
-from robots.ur.lockstep import lockstep
 from robots.ur_sweep import OPTIONS, Sweep, assert_at_rest_since, moved
 
 from bid_ros.control.setpoint import Setpoint
@@ -53,13 +51,6 @@ LIES = {
 # What a CB3 with its longer cycle might see less well.
 CB3_LIES = ("everything is frozen but the time", "a joint drifts", "the clock runs at double pace")
 CASES = [("e-series", lie) for lie in LIES] + [("cb3", lie) for lie in CB3_LIES]
-
-
-@pytest.fixture
-def robot(request):
-    """A robot of this module's clock; an e-series without a parameter."""
-    with lockstep(getattr(request, "param", "e-series"), sys.modules[__name__]) as world:
-        yield world
 
 
 @pytest.fixture

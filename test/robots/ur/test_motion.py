@@ -3,12 +3,10 @@
 ``test_driver.py`` has what needs a Dashboard, a gripper or a process.
 """
 
-import sys
 import time
 
 import numpy as np
 import pytest
-from robots.ur.lockstep import lockstep
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
@@ -36,12 +34,6 @@ OPTIONS = {
 
 def ur(address, **parts):
     return build_arm("ur", UrConfig(address, **{**OPTIONS, **parts}))
-
-
-@pytest.fixture
-def robot():
-    with lockstep("e-series", sys.modules[__name__]) as world:
-        yield world
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 """A UR whose speed slider is not at 100 %: nothing catches up, and a sentence says what to do. In lockstep."""
 
-import sys
 import time
 
 import numpy as np
 import pytest
-from robots.ur.lockstep import lockstep
 from robots.ur_sweep import OPTIONS, Sweep, assert_at_rest_since
 
 from bid_ros.core.errors import ArmError
@@ -21,12 +19,6 @@ SENTENCE = (
     "robot at {} runs at {} % speed, so it cannot follow: set the speed slider of its pendant to 100 %, then reset; "
     "--slow makes a policy slower"
 )
-
-
-@pytest.fixture
-def robot():
-    with lockstep("e-series", sys.modules[__name__]) as world:
-        yield world
 
 
 @pytest.fixture
