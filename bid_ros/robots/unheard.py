@@ -9,6 +9,7 @@ from bid_ros.core.chunk import NANOSECONDS
 MOST_NS: Final = 30_000_000
 # A twin that nothing moves cannot move. A computer that starts a system may hold it up for so many times the limit.
 RESTING_TWIN: Final = 4.0
+BUSY: Final = "it is a twin, so find what keeps this computer busy"
 
 
 class Unheard:
@@ -41,7 +42,6 @@ class Unheard:
             return self._silence_ns / NANOSECONDS
 
 
-def silence_text(silence_s: float, twin: bool) -> str:
-    """Return that a robot, or a twin, has been silent for so many s, and what to look for."""
-    look = "it is a twin, so find what keeps this computer busy" if twin else "check cable and power"
-    return f"has been silent for {silence_s:.2f} s: {look}"
+def late_text(what: str, look: str, twin: bool) -> str:
+    """Return how a robot, or a twin, is late, and what to look for: ``look`` at a robot."""
+    return f"{what}: {BUSY if twin else look}"

@@ -10,7 +10,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.margins import Margins
 from bid_ros.robots.age import StateAge
 from bid_ros.robots.consistency import MEMORY_S
-from bid_ros.robots.unheard import RESTING_TWIN, silence_text
+from bid_ros.robots.unheard import RESTING_TWIN, late_text
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import Consistency, joint_course, tool_course
 from bid_ros.robots.ur.robot import UrRobot
@@ -190,19 +190,22 @@ class UrWatch:
             return self._damaged(f", {error}")
         rested_ns, patience = (0, RESTING_TWIN) if resting else (self._rested_ns, 1.0)
         age_s, silence_s = ((now_ns - max(at_ns, rested_ns)) / 1e9 for at_ns in (self.state_ns, self._age.read_ns))
-        late_s = max(age_s, unheard_s)
+        # A twin that was held up did not hear what was sent meanwhile.
+        held_up_s = silence_s + self._stalled_s if self._config.twin else 0.0
+        late_s = max(age_s, unheard_s - held_up_s)
         if resting:
             self._rested_ns = now_ns
         if not self.margins.over("late", late_s, patience * self._config.state_timeout_s):
             return None
         # The one with the largest share.
         if silence_s > late_s / 2:
-            what = silence_text(late_s, self._config.twin)
+            what = f"has been silent for {late_s:.2f} s", "check cable and power"
         elif age_s > late_s / 2:
-            what = f"is heard {late_s:.2f} s late: check what delays its network"
+            what = f"is heard {late_s:.2f} s late", "check what delays its network"
         else:
-            what = f"hears us {late_s:.2f} s late: check what delays its network"
-        return Trouble(f"robot at {self._config.address} {what}, then reset", lost=True, silent=True)
+            what = f"hears us {late_s:.2f} s late", "check what delays its network"
+        said = late_text(*what, self._config.twin)
+        return Trouble(f"robot at {self._config.address} {said}, then reset", lost=True, silent=True)
 
 
 def _robot_ns(reading: UrReading) -> int:

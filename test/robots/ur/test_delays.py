@@ -67,7 +67,7 @@ def test_a_delay_that_grows_slowly(arm, robot, directions, what):
                 robot.delay(direction, late)
             sweep.step()
 
-    with pytest.raises(ArmError, match=rf"{what} 0\.2\d s late: check what delays its network"):
+    with pytest.raises(ArmError, match=rf"{what} 0\.2\d s late: it is a twin, so find what keeps"):
         grow()
     assert_at_rest_since(robot, time.monotonic_ns())
     assert_recovers(arm, robot)

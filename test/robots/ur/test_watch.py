@@ -126,6 +126,16 @@ def test_a_twin_that_was_held_up_at_rest_goes_on():
     assert looks(robot, watch, 3.0, at_rest=False) == (None, 3.0)
 
 
+def test_a_twin_that_stood_is_not_late_by_the_time_that_it_stood():
+    """It is silent for 0.12 s, and reports a set-point after 0.2 s. A robot is held to that."""
+    robot = Robot(lambda now: max(0.0, now - 101.0) if now < 101.12 else 0.0)
+    robot.unheard_s = lambda: min(0.2, max(0.0, robot.now - 100.95)) if robot.now < 101.3 else 0.0
+    assert looks(robot, twin_watch(robot), 2.0, at_rest=False) == (None, 2.0)
+    robot.now = 100.0
+    finding, _ = looks(robot, UrWatch(UrConfig("a"), robot, robot.clock), 2.0, at_rest=False)
+    assert "hears us 0.15 s late" in finding.reason or "has been silent" in finding.reason
+
+
 def test_a_state_is_as_old_by_the_clocks_of_others():
     robot = Robot(lambda now: min(0.1, 0.1 * (now - 100.0)))
     finding, watch = watched(robot, 2.0)
