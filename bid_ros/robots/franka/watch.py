@@ -11,7 +11,7 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.consistency import FrankaConsistency, joint_course, tool_course
 from bid_ros.robots.franka.reading import FrankaReading
 from bid_ros.robots.protocol import TimedJoints, TimedSetpoint
-from bid_ros.robots.unheard import RESTING_TWIN, Unheard, late_text
+from bid_ros.robots.unheard import RESTING_TWIN_S, Unheard, late_text
 
 MS: Final = 1_000_000
 # A robot that receives fewer of the commands of the last 100 ms follows them badly, and soon stops by itself. It counts
@@ -114,8 +114,8 @@ class FrankaWatch:
                 self.reading = newest
         if self._doubt:
             return f"{where} contradicts itself, {self._doubt}: compare it with what Desk shows, {end}"
-        patience = RESTING_TWIN if self._config.twin and self._begun_ms is None else 1.0
-        if self.margins.over("silence", silent_s, patience * self._silence.limit_s):
+        resting = self._config.twin and self._begun_ms is None
+        if self.margins.over("silence", silent_s, RESTING_TWIN_S if resting else self._silence.limit_s):
             said = late_text(f"has been silent for {silent_s:.2f} s", "check cable and power", self._config.twin)
             return f"{where} {said}, {end}"
         late_s = self._late_ns / NANOSECONDS

@@ -10,7 +10,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.margins import Margins
 from bid_ros.robots.age import StateAge
 from bid_ros.robots.consistency import MEMORY_S
-from bid_ros.robots.unheard import RESTING_TWIN, late_text
+from bid_ros.robots.unheard import RESTING_TWIN_S, late_text
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import Consistency, joint_course, tool_course
 from bid_ros.robots.ur.robot import UrRobot
@@ -188,14 +188,14 @@ class UrWatch:
             return self._closed()
         except PackageError as error:
             return self._damaged(f", {error}")
-        rested_ns, patience = (0, RESTING_TWIN) if resting else (self._rested_ns, 1.0)
+        rested_ns, most_s = (0, RESTING_TWIN_S) if resting else (self._rested_ns, self._config.state_timeout_s)
         age_s, silence_s = ((now_ns - max(at_ns, rested_ns)) / 1e9 for at_ns in (self.state_ns, self._age.read_ns))
         # A twin that was held up did not hear what was sent meanwhile.
         held_up_s = silence_s + self._stalled_s if self._config.twin else 0.0
         late_s = max(age_s, unheard_s - held_up_s)
         if resting:
             self._rested_ns = now_ns
-        if not self.margins.over("late", late_s, patience * self._config.state_timeout_s):
+        if not self.margins.over("late", late_s, most_s):
             return None
         # The one with the largest share.
         if silence_s > late_s / 2:
