@@ -109,7 +109,7 @@ class UrWatch:
         """Read the robot. Return why it cannot go on. None: it can.
 
         Args:
-            at_rest: nothing moves the arm.
+            at_rest: nothing moves the arm: no set-point, and no joint motion.
         """
         reading = self._robot.read()
         # Not the begin of the loop's period: the loop may have waited for the robot since.
