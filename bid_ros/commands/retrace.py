@@ -15,7 +15,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.system.folder import find_system
 from bid_ros.teleop.retrace import SLOWEST
 
-ARGUMENTS: Final = ("robot_ip", "peers", "rviz", "out", "namespace")
+ARGUMENTS: Final = ("robot_ip", "peers", "unstaged", "rviz", "out", "namespace")
 APPROACH_S: Final = 60.0  # more than any way to the first pose takes
 
 

@@ -54,6 +54,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "camera": CAMERA,
     "grants": COMPUTER,
     "no sign of life": COMPUTER,
+    "keeps this computer busy": COMPUTER,  # from a twin that was silent
     "samples of": ROBOT,
     "robot at": ROBOT,
 }

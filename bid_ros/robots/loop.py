@@ -22,9 +22,11 @@ from bid_ros.robots.protocol import (
     TimedJoints,
     TimedSetpoint,
 )
+from bid_ros.robots.unheard import Unheard
 
 # If a period takes longer than this, the robot is lost. Its watchdog has stopped it by then.
 STUCK_S: Final = 0.5
+GUARD_S: Final = 0.02
 # The owner of this process is gone and the arm does not come to rest: end without it.
 ORPHAN_S: Final = 1.5
 # Periods between two records of the margins, which nobody waits for.
@@ -190,7 +192,8 @@ class DriverLoop(ABC):
         self._memory.write_state(self._state())
 
     def _guard(self) -> None:
-        """End the process when the loop hangs in the library."""
-        while time.monotonic_ns() - self._beat_ns < STUCK_S * 1e9:
-            time.sleep(0.05)
+        """End the process when the loop hangs in the library, and not when the computer holds up all of it."""
+        beats = Unheard(STUCK_S)
+        while beats.look(self._beat_ns, time.monotonic_ns()) < STUCK_S:
+            time.sleep(GUARD_S)
         os._exit(EXIT_STUCK)

@@ -7,6 +7,10 @@ from bid_ros.core.chunk import NANOSECONDS
 
 # A look counts as at most this much silence, ns. A listener that was held up itself cannot say that nothing came.
 MOST_NS: Final = 30_000_000
+# A twin that nothing moves cannot move. A computer that starts a system, or does much else, may hold it up for so long,
+# s: beside a test suite, with priorities of its own, it did for 1.4 s.
+RESTING_TWIN_S: Final = 2.0
+BUSY: Final = "it is a twin, so find what keeps this computer busy"
 
 
 class Unheard:
@@ -37,3 +41,8 @@ class Unheard:
             self._silence_ns = 0 if newest != self._newest else self._silence_ns + min(passed, MOST_NS)
             self._newest = newest
             return self._silence_ns / NANOSECONDS
+
+
+def late_text(what: str, look: str, twin: bool) -> str:
+    """Return how a robot, or a twin, is late, and what to look for: ``look`` at a robot."""
+    return f"{what}: {BUSY if twin else look}"

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
-from bid_ros.core.percentiles import percentiles
+from bid_ros.core.percentiles import CountedValues
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
 from bid_ros.safety.beginning import between
@@ -21,6 +21,10 @@ AHEAD_NS: Final = NANOSECONDS // 2
 """After this time the way that the policy wanted is held against the way that the tool was moved."""
 STILL_M: Final = 0.005
 """A tool that moved less in this time was not driven, so it agrees with nobody."""
+RECENT: Final = 64
+"""So many frames are known again. One that comes back after more counts anew; a policy decides on the newest."""
+WANTED: Final = 256
+"""So many wishes of the policy wait for their time, at most: at 100 chunks a second those of 2.5 s."""
 
 
 class Way:
@@ -92,6 +96,9 @@ class Shadow:
     Each chunk is judged as the first one of a motion, unless :meth:`executed` says that the one before was followed:
     an arm that holds is not where the chunk before would have brought it.
 
+    It needs no more memory after hours than after a minute: values are counted, see
+    :class:`bid_ros.core.percentiles.CountedValues`, which also says how exact the percentiles of the report are.
+
     Args:
         task, arm, slow: as :class:`bid_ros.safety.gate.Gate`.
     """
@@ -100,14 +107,13 @@ class Shadow:
         self._gate, self._way = Gate(task, arm, slow), Way(task, arm)
         self._broken: dict[tuple[str, str], Broken] = {}
         self._judged = self._slowed = self._refused = 0
-        self._from_tool: list[float] = []
-        self._ahead: list[float] = []
-        self._ages: list[float] = []
-        self._stamps: set[int] = set()
+        self._from_tool, self._ahead = CountedValues(), CountedValues()  # mm
+        self._ages, self._apart = CountedValues(), CountedValues()  # ms and mm
+        self._frames, self._stamps = 0, deque[int](maxlen=RECENT)
         self._gap_ns, self._last_ns = 0, 0
         self._low, self._high = np.full(3, np.inf), np.full(3, -np.inf)
-        self._wanted: deque[tuple[int, Array, Array]] = deque()  # when, where the tool was, where it shall be
-        self._apart: list[float] = []
+        # When, where the tool was, where it shall be.
+        self._wanted: deque[tuple[int, Array, Array]] = deque(maxlen=WANTED)
 
     def holds(self, opening: float | None) -> None:
         """Take what the gripper measures, as :meth:`bid_ros.safety.gate.Gate.holds`."""
@@ -132,8 +138,8 @@ class Shadow:
         self._low, self._high = np.minimum(self._low, places.min(0)), np.maximum(self._high, places.max(0))
         if tool_position is not None:
             tool = np.asarray(tool_position, dtype=np.float64)
-            self._from_tool.append(float(np.linalg.norm(_at(places, found.chunk.position_at(now_ns)) - tool)))
-            self._ahead.append(float(np.linalg.norm(places[-1] - tool)))
+            self._from_tool.add(1e3 * float(np.linalg.norm(_at(places, found.chunk.position_at(now_ns)) - tool)))
+            self._ahead.add(1e3 * float(np.linalg.norm(places[-1] - tool)))
             at_ns = min(chunk.stamp_ns + AHEAD_NS, found.chunk.end_ns - chunk.dt_ns)
             self._wanted.append((at_ns, tool, _at(places, found.chunk.position_at(at_ns))))
         return found
@@ -153,7 +159,7 @@ class Shadow:
             _, before, wanted = self._wanted.popleft()
             tool = np.asarray(tool_position, dtype=np.float64)
             if np.linalg.norm(tool - before) > STILL_M:
-                self._apart.append(float(np.linalg.norm(tool - wanted)))
+                self._apart.add(1e3 * float(np.linalg.norm(tool - wanted)))
 
     def rest(self) -> None:
         """Take notice that an episode is over: what comes next begins anew."""
@@ -172,25 +178,27 @@ class Shadow:
             "refused": self._refused,
             "rules": [vars(item) for item in self._broken.values()],
             "travel_m": self._way.length_m,
-            "from_tool_mm": percentiles(1e3 * np.array(self._from_tool)),
-            "ahead_mm": percentiles(1e3 * np.array(self._ahead)),
+            "from_tool_mm": self._from_tool.percentiles(),
+            "ahead_mm": self._ahead.percentiles(),
             "low_m": self._low.tolist() if seen else None,
             "high_m": self._high.tolist() if seen else None,
-            "age_ms": percentiles(self._ages),
-            "frames": len(self._stamps),
+            "age_ms": self._ages.percentiles(),
+            "frames": self._frames,
             "longest_gap_ms": self._gap_ns / 1e6,
-            "moved": len(self._apart),
-            "apart_mm": percentiles(1e3 * np.array(self._apart)),
+            "moved": self._apart.count,
+            "apart_mm": self._apart.percentiles(),
             "digest": self._way.digest,
         }
 
     def _noted(self, chunk: ActionChunk, now_ns: int) -> None:
         self._judged += 1
-        self._ages.append((now_ns - chunk.stamp_ns) / 1e6)
+        self._ages.add((now_ns - chunk.stamp_ns) / 1e6)
         if self._last_ns:
             self._gap_ns = max(self._gap_ns, chunk.stamp_ns - self._last_ns)
         self._last_ns = chunk.stamp_ns
-        self._stamps.add(chunk.stamp_ns)
+        if chunk.stamp_ns not in self._stamps:
+            self._stamps.append(chunk.stamp_ns)
+            self._frames += 1
 
     def _found(self, verdict: Verdict) -> None:
         self._refused += not verdict.ok

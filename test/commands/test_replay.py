@@ -10,6 +10,7 @@ from recording.conftest import kit, make_run  # noqa: F401
 from tiny_bundle import make_tiny_bundle
 
 from bid_ros.cli import main
+from bid_ros.commands import up
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, IMAGE_TYPE, TOPICS, camera_topic
 from bid_ros.recording.definitions import find_definition
@@ -87,6 +88,20 @@ def test_nothing_moves_unless_a_person_says_yes(system, bag, capsys, monkeypatch
     monkeypatch.setattr("builtins.input", lambda _: "y")
     assert main(given) == 2
     assert "not confirmed, so nothing moves" in capsys.readouterr().err
+
+
+def test_a_robot_without_its_stages_follows_nothing_unless_a_person_says_so(system, bag, capsys, monkeypatch, tmp_path):
+    """The refusal comes from where ``bid up`` has its own, before anything is started."""
+    started = []
+    monkeypatch.setattr(up, "run_nodes", lambda system, arguments, specs, last: started.append(arguments) or 0)
+    given = ["retrace", str(system), str(bag), "--robot-ip", "172.16.0.2", "--yes", "--out", str(tmp_path / "out")]
+    assert main(given) == 2
+    refusal = capsys.readouterr().err
+    assert "it has passed 0 of 6 stages; valid is" in refusal and "or unstaged: true" in refusal
+    assert not started
+    assert main([*given, "--unstaged"]) == 0
+    (arguments,) = started
+    assert (arguments.driver, arguments.robot_ip, arguments.unstaged) == ("retrace", "172.16.0.2", True)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from bid_ros.episodes.causes import (
     part_of_pause,
     rule_of_arm,
 )
+from bid_ros.robots.unheard import late_text
 from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.grants import Lapse
 from bid_ros.safety.watchdog import Watchdog
@@ -57,6 +58,11 @@ def test_a_failure_of_no_policy_is_infrastructure_and_names_the_part(rule, reaso
 
 def test_a_twin_that_is_silent_tells_of_the_computer_and_its_reflex_does_not():
     assert outcome_of_safety("fault", "robot at 127.0.0.1 has been silent for 0.20 s", twin=True).code == COMPUTER
+    silent = "has been silent for 0.20 s", "check cable and power"
+    said = f"robot at 127.0.0.1 {late_text(*silent, twin=True)}, then reset"
+    assert outcome_of_safety("fault", f"the robot reports a fault: {said}", twin=True).code == COMPUTER
+    assert part_of_pause(said) == COMPUTER
+    assert part_of_pause(f"robot at 172.16.0.2 {late_text(*silent, twin=False)}, then reset") == ROBOT
     assert outcome_of_safety("fault", "a reflex stopped the robot", twin=True).code == ROBOT
     assert outcome_of_safety("publisher", "2 nodes publish /grant: /a and /b", twin=True).code == NETWORK
 

@@ -23,6 +23,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Arm, Dynamics, JointArm
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.registry import build_arm
+from bid_ros.robots.unheard import RESTING_TWIN_S
 from bid_ros.robots.ur.config import UrConfig
 
 PERIOD_S = 0.01
@@ -299,7 +300,7 @@ def test_a_silent_robot_is_a_fault_until_a_person_recovers(own_servers, case):
     for space in SPACES[: 1 + by_joints(arm)]:
         space.start(arm)
         server.freeze()
-        wait_until(lambda: arm.state().fault, 2.0, "the fault")
+        wait_until(lambda: arm.state().fault, 2.0 + RESTING_TWIN_S, "the fault")
         assert server.address in arm.state().fault
         assert not arm.state().in_control
         with HoldUps() as since:

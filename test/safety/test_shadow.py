@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import load_task
 from bid_ros.safety.gate import Gate
-from bid_ros.safety.shadow import Shadow, Way, shadow_table
+from bid_ros.safety.shadow import WANTED, Shadow, Way, shadow_table
 from bid_ros.safety.verdict import refused
 
 MS = 1_000_000
@@ -40,6 +42,46 @@ def test_a_way_is_as_long_as_each_chunk_was_followed(task):
     way.rest()
     way.go(moving(START, 0.1), START)
     assert way.length_m == pytest.approx(0.03), "the way from one episode to the next counted"
+
+
+def test_a_shadow_of_hours_needs_no_more_memory_than_one_of_a_minute(task):
+    """The tool is driven all the while, and each frame is new."""
+    shadow = Shadow(task)
+
+    def judge(count, since):
+        for number in range(since, since + count):
+            now = START + number * 100 * MS
+            tool = TOOL + np.array([0.0, 0.02 * (number % 4), 0.0])
+            assert shadow.judge(moving(now, 0.1), now + 45 * MS, tool).verdict.ok
+            shadow.measured(now + 45 * MS, tool)
+
+    tracemalloc.start()
+    judge(1000, 0)  # NumPy keeps some arrays of its own
+    before = tracemalloc.get_traced_memory()[0]
+    judge(600, 1000)
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    report = shadow.report()
+    assert report["frames"] == report["chunks"] == 1600
+    assert report["moved"] > 1500 and report["apart_mm"]["max"] > 10
+    assert grown < 10_000, f"600 chunks took {grown} bytes"
+
+
+def test_wishes_whose_time_nobody_measures_are_forgotten(task):
+    shadow = Shadow(task)
+    for number in range(WANTED + 50):
+        now = START + number * 100 * MS
+        shadow.judge(moving(now, 0.1), now + 45 * MS, TOOL)
+    shadow.measured(now + 10_000 * MS, TOOL + np.array([0.0, 0.1, 0.0]))
+    assert shadow.report()["moved"] == WANTED
+
+
+def test_a_frame_that_several_chunks_were_made_of_counts_once(task):
+    shadow = Shadow(task)
+    for number in range(6):
+        now = START + number // 3 * 100 * MS
+        shadow.judge(moving(now, 0.1), now + (10 + number) * MS, TOOL)
+    assert (shadow.report()["frames"], shadow.report()["chunks"]) == (2, 6)
 
 
 def test_an_arm_that_holds_is_judged_anew_by_each_chunk(task):

@@ -13,6 +13,8 @@ from bid_ros.robots.course import JointCourse, ToolCourse
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.kinematics import flange_pose
 from bid_ros.robots.franka.reading import FrankaReading
+from bid_ros.robots.franka.speeds import SaidSpeeds
+from bid_ros.robots.franka.torques import ToldTorques
 
 # No joint of a Franka turns faster than 5.26 rad/s, and no tool is faster than 3 m/s.
 FASTEST: Final = 6.0
@@ -50,10 +52,6 @@ MOST_TORQUE: Final = (88.0, 88.0, 88.0, 88.0, 13.0, 13.0, 13.0)
 TORQUE_RATE: Final = 2.0
 TORQUE_STEP: Final = 1.0
 TAKEN_OVER_MS: Final = 50
-# A torque may be this far from the one that was sent, Nm, for this long, ms: twice and more of the 21 ms for which a
-# busy computer sent it too late. A lost command leaves a difference of at most 1 Nm, which the next one takes away.
-SENT_TORQUE: Final = 2.0
-SENT_MS: Final = 50
 # An arm under impedance follows its set-points within this time, s, and is then as far away as the largest force or
 # torque pulls it. A limit of twice that is not reached by an arm that something holds.
 LAG_S: Final = 0.15
@@ -89,15 +87,18 @@ class FrankaConsistency:
         most_rad, most_s = JOINT
         most = (self._room * most_rad, self._room * most_s)
         self._travel = JointTravel(first.joints, first.joint_speeds, FASTEST, most, margins)
-        # When each last changed in a bit, and when the torques were last those that were sent.
+        begin_s = first.robot_ms / 1000.0
+        self._speeds = SaidSpeeds(begin_s, first.joints, first.joint_speeds, self._room, margins)
+        self._told = ToldTorques(first.robot_ms, margins)
+        # When each last changed in a bit.
         self._changed_ms = dict.fromkeys(("joint", "tool", "speed", "torque"), first.robot_ms)
-        self._agreed_ms = first.robot_ms
         self._count = 0
         self._controlled_ms: int | None = None
 
     def begin(self) -> None:
         """Torques are commanded from the next state on."""
         self._controlled_ms = self._before.robot_ms
+        self._told.begin()
 
     def end(self) -> None:
         """No torques are commanded any more."""
@@ -112,6 +113,7 @@ class FrankaConsistency:
             _impossible(reading)
             or self._speed_step(before, reading, step_s)
             or self._travel.doubt(reading.joints, reading.joint_speeds, step_s, (step_s, step_s))
+            or self._speeds.doubt(reading.robot_ms / 1000.0, reading.joints, reading.joint_speeds)
             or self._frozen(before, reading)
             or self._step(before.pose, reading.pose, step_s)
             or self._placed(reading)
@@ -192,15 +194,9 @@ class FrankaConsistency:
 
     def _sent(self, reading: FrankaReading) -> str:
         if self._controlled_ms is None or reading.sent is None:
-            self._agreed_ms = reading.robot_ms
+            self._told.unknown(reading.robot_ms)
             return ""
-        off = max(abs(said - sent) for said, sent in zip(reading.torques, reading.sent, strict=True))
-        if off <= SENT_TORQUE:
-            self._agreed_ms = reading.robot_ms
-        off_ms = reading.robot_ms - self._agreed_ms
-        if self._margins.over("sent torque", off_ms, SENT_MS):
-            return f"a torque is {off:.1f} Nm off what was sent, for {off_ms} ms; valid is up to {SENT_MS} ms"
-        return ""
+        return self._told.doubt(reading.robot_ms, reading.torques, reading.sent)
 
 
 def _impossible(reading: FrankaReading) -> str:

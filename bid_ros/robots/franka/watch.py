@@ -11,7 +11,7 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.consistency import FrankaConsistency, joint_course, tool_course
 from bid_ros.robots.franka.reading import FrankaReading
 from bid_ros.robots.protocol import TimedJoints, TimedSetpoint
-from bid_ros.robots.unheard import Unheard
+from bid_ros.robots.unheard import RESTING_TWIN_S, Unheard, late_text
 
 MS: Final = 1_000_000
 # A robot that receives fewer of the commands of the last 100 ms follows them badly, and soon stops by itself. It counts
@@ -21,8 +21,6 @@ SETTLED_MS: Final = 200
 OVERTAKEN_MS: Final = 20
 # A robot that made so much less time than passed within MEMORY_S, s, may follow so late that nothing can be said of it.
 STALLED_S: Final = 0.03
-# A twin that nothing controls cannot move. A computer that starts a system may hold it up for so many times the limit.
-IDLE: Final = 4.0
 # An arm that stands in every bit for this long, ms, after its set-points went so far, m and rad, is frozen: a robot has
 # noise, and a twin's joints give way to the smallest torque. franky, beside a twin, may have to wait for a core.
 STILL_MS: Final = 20
@@ -116,9 +114,10 @@ class FrankaWatch:
                 self.reading = newest
         if self._doubt:
             return f"{where} contradicts itself, {self._doubt}: compare it with what Desk shows, {end}"
-        patience = IDLE if self._config.twin and self._begun_ms is None else 1.0
-        if self.margins.over("silence", silent_s, patience * self._silence.limit_s):
-            return f"{where} has been silent for {silent_s:.2f} s: check cable and power, {end}"
+        resting = self._config.twin and self._begun_ms is None
+        if self.margins.over("silence", silent_s, RESTING_TWIN_S if resting else self._silence.limit_s):
+            said = late_text(f"has been silent for {silent_s:.2f} s", "check cable and power", self._config.twin)
+            return f"{where} {said}, {end}"
         late_s = self._late_ns / NANOSECONDS
         if not self._config.twin and self.margins.over("age", late_s, self._config.state_timeout_s):
             return f"{where} is heard {late_s:.2f} s late: check what delays its network, {end}"

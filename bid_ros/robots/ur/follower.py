@@ -46,6 +46,7 @@ class Follower(ABC, Generic[TargetT, PlaceT]):
 
     Attributes:
         silent: whether it stopped because no set-point came.
+        moving: whether stream or set-point moved in the last step, or it braked.
         waited: share of the silence that is valid, in the last step of a moving arm; 0 at rest.
     """
 
@@ -56,7 +57,7 @@ class Follower(ABC, Generic[TargetT, PlaceT]):
         self._target: TargetT | None = None
         self._last_ns = 0
         self._braking = False
-        self.silent = False
+        self.silent = self.moving = False
         self.waited = 0.0
 
     def start(self, place: PlaceT, now_ns: int) -> None:
@@ -64,7 +65,7 @@ class Follower(ABC, Generic[TargetT, PlaceT]):
         self._place, self._last_ns = place, now_ns
         self._rest()
         self._target = None
-        self._braking = self.silent = False
+        self._braking = self.silent = self.moving = False
 
     def accept(self, setpoint: TargetT) -> None:
         """Take the newest set-point. It is ignored while braking."""
@@ -82,6 +83,7 @@ class Follower(ABC, Generic[TargetT, PlaceT]):
         target = self._target
         age_ns = 0 if target is None else now_ns - target.stamp_ns
         moves = target is not None and not self._braking and self._moves(target)
+        self.moving = moves or self._braking
         self.waited = age_ns / self._silence_ns if moves else 0.0
         if self.waited > 1.0:
             self._braking = self.silent = True

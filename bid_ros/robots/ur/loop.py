@@ -120,7 +120,8 @@ class UrLoop(DriverLoop):
         return slowed(self._config.address, self._watch.reading)
 
     def _look(self, now_ns: int) -> None:
-        finding = self._watch.look()
+        holds = self._mode is Mode.FOLLOWING and not self._stream.follower.moving
+        finding = self._watch.look(at_rest=holds or self._mode is Mode.IDLE)
         if finding is not None and finding.lost:
             if finding.silent and self._usable and self._mode is not Mode.IDLE:
                 self._ask_to_stop()

@@ -38,7 +38,7 @@ MOST_RAD: Final = 2 * math.pi + 0.2
 MOST_RAD_S: Final = 12.0
 MOST_M: Final = 5.0
 MOST_NUMBER: Final = 1e3
-LONGEST_STEP_S: Final = 2.0
+LONGEST_STEP_S: Final = 3.0  # longer than a twin at rest may be held up
 # An arm at rest deviates less than this from its set-point, m and rad.
 NEAR_M: Final = 0.03
 NEAR_RAD: Final = 0.1

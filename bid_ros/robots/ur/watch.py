@@ -10,6 +10,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.margins import Margins
 from bid_ros.robots.age import StateAge
 from bid_ros.robots.consistency import MEMORY_S
+from bid_ros.robots.unheard import RESTING_TWIN_S, late_text
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import Consistency, joint_course, tool_course
 from bid_ros.robots.ur.robot import UrRobot
@@ -49,6 +50,9 @@ class UrWatch:
     computer's clock. So a delay that grows faster than the clocks may differ is noticed. While set-points are sent, the
     time until the robot reports them back shows any delay, either way, also a constant one.
 
+    A twin that is at rest may be silent or late for longer: its computer may hold it up, and it cannot move meanwhile.
+    That time does not count once it moves.
+
     A state that contradicts itself, the state before it, or the sent set-points is not passed on. Neither is any later
     state.
 
@@ -71,6 +75,7 @@ class UrWatch:
         self.reading = self._heard = robot.read()
         self.stamp_ns, self.steady_ns = time.time_ns(), time.monotonic_ns()
         self.state_ns = clock()
+        self._rested_ns = 0  # newest time at which a twin was at rest
         self._age = StateAge(_robot_ns(self._heard), self.state_ns)
         self._period_s = 1.0 / robot.rate_hz
         self._unheard_s = self._stalled_s = 0.0
@@ -100,8 +105,12 @@ class UrWatch:
         self._course.end()
         self._joint_course.end()
 
-    def look(self) -> Trouble | None:
-        """Read the robot. Return why it cannot go on. None: it can."""
+    def look(self, at_rest: bool = False) -> Trouble | None:
+        """Read the robot. Return why it cannot go on. None: it can.
+
+        Args:
+            at_rest: nothing moves the arm: no set-point, and no joint motion.
+        """
         reading = self._robot.read()
         # Not the begin of the loop's period: the loop may have waited for the robot since.
         now_ns = self._clock()
@@ -111,7 +120,7 @@ class UrWatch:
             self._take(reading, now_ns)
         if not self._robot.connected():
             return self._closed()
-        late = self._too_late(now_ns)
+        late = self._too_late(now_ns, at_rest and self._config.twin)
         if late is not None:
             return late
         reason = trouble(self._config.address, self._heard)
@@ -171,26 +180,32 @@ class UrWatch:
             lost=True,
         )
 
-    def _too_late(self, now_ns: int) -> Trouble | None:
-        """Return a finding if the robot is silent or late, either way. None: it is not."""
+    def _too_late(self, now_ns: int, resting: bool) -> Trouble | None:
+        """Return a finding if the robot is silent or late, either way. None: it is not. ``resting``: a twin is."""
         try:
             self._unheard_s = unheard_s = self._robot.unheard_s()
         except OSError:
             return self._closed()
         except PackageError as error:
             return self._damaged(f", {error}")
-        age_s, silence_s = (now_ns - self.state_ns) / 1e9, (now_ns - self._age.read_ns) / 1e9
-        late_s = max(age_s, unheard_s)
-        if not self.margins.over("late", late_s, self._config.state_timeout_s):
+        rested_ns, most_s = (0, RESTING_TWIN_S) if resting else (self._rested_ns, self._config.state_timeout_s)
+        age_s, silence_s = ((now_ns - max(at_ns, rested_ns)) / 1e9 for at_ns in (self.state_ns, self._age.read_ns))
+        # A twin that was held up did not hear what was sent meanwhile.
+        held_up_s = silence_s + self._stalled_s if self._config.twin else 0.0
+        late_s = max(age_s, unheard_s - held_up_s)
+        if resting:
+            self._rested_ns = now_ns
+        if not self.margins.over("late", late_s, most_s):
             return None
         # The one with the largest share.
         if silence_s > late_s / 2:
-            what = f"has been silent for {late_s:.2f} s: check cable and power"
+            what = f"has been silent for {late_s:.2f} s", "check cable and power"
         elif age_s > late_s / 2:
-            what = f"is heard {late_s:.2f} s late: check what delays its network"
+            what = f"is heard {late_s:.2f} s late", "check what delays its network"
         else:
-            what = f"hears us {late_s:.2f} s late: check what delays its network"
-        return Trouble(f"robot at {self._config.address} {what}, then reset", lost=True, silent=True)
+            what = f"hears us {late_s:.2f} s late", "check what delays its network"
+        said = late_text(*what, self._config.twin)
+        return Trouble(f"robot at {self._config.address} {said}, then reset", lost=True, silent=True)
 
 
 def _robot_ns(reading: UrReading) -> int:

@@ -91,15 +91,21 @@ class Body:
 
 
 class Robot:
-    """Moves at 1 kHz, and says where it is: honestly, or as a test wants. What it is asked for is done at once."""
+    """Moves at 1 kHz, and says where it is: honestly, or as a test wants. What it is asked for is done at once.
 
-    def __init__(self, config: FrankaConfig, noise: float = 0.0) -> None:
+    Args:
+        config: of the arm.
+        noise: of what it says, rad.
+        way_ms: time that a state needs to the driver, and a torque back, from the beginning on.
+    """
+
+    def __init__(self, config: FrankaConfig, noise: float = 0.0, way_ms: int = 0) -> None:
         self.config, self.tool, self._body = config, tool_in_flange(), Body()
         self.now_ns = 1_000_000_000_000
         self.lie: Lie | None = None
         self.pace = 1.0  # of the time that it says, in which its computer lets it live
         self.silent = False
-        self.late_ms = 0
+        self.late_ms = self._way_ms = way_ms
         self.stopped: list[int] = []  # when it was asked to
         self.top_speed = 0.0
         self.asked: list[str] = []
@@ -111,9 +117,14 @@ class Robot:
         self._held: Pose | None = None
         self._first: FrankaReading | None = None
         self._way: deque[tuple[int, FrankaReading]] = deque()
+        # What comes late to the robot, and by the robot's time what was sent for a state.
+        self._way_back: deque[tuple[int, np.ndarray]] = deque()
+        self._sent: dict[int, tuple[float, ...]] = {}
         self._trouble = ""
         self._motion: tuple[Future[str], np.ndarray] | None = None
         self._seen = self._said = self._reading()
+        for _ in range(way_ms + 1 if way_ms else 0):  # until the first state has come
+            self.live()
 
     # What the loop needs.
 
@@ -127,6 +138,7 @@ class Robot:
         self.asked.append(f"follow {joints}")
         self._mode, self._goal = "joints" if joints else "tool", None
         self._held = self._seen.pose
+        self._newest_sent = np.array(self._said.torques)
         return done()
 
     def send(self, setpoint: TimedSetpoint | TimedJoints) -> None:
@@ -182,12 +194,25 @@ class Robot:
         self._way.append((self.now_ns + self.late_ms * MS, self._seen))
         while self._way and self._way[0][0] <= self.now_ns:
             said = self._way.popleft()[1]
-            self._said = replace(said, stamp_ns=self.now_ns, steady_ns=self.now_ns, even_ns=self.now_ns)
+            said = replace(said, stamp_ns=self.now_ns, steady_ns=self.now_ns, even_ns=self.now_ns)
+            self._said = self._answered(said) if self._way_ms and self._mode else said
+
+    def _answered(self, said: FrankaReading) -> FrankaReading:
+        """Send torques for a state that has come, and say what was sent for it."""
+        wanted = np.clip(self._commanded(said), -MOST_TORQUE, MOST_TORQUE)
+        self._newest_sent = self._newest_sent + np.clip(wanted - self._newest_sent, -TORQUE_RATE, TORQUE_RATE)
+        self._way_back.append((self.now_ns + self._way_ms * MS, self._newest_sent))
+        self._sent[said.robot_ms + 1] = tuple(self._newest_sent.tolist())
+        return replace(said, sent=self._sent.get(said.robot_ms))
 
     def _move(self) -> None:
         commanded = not self._mode or self._finite()
-        wanted = np.clip(self._commanded(), -MOST_TORQUE, MOST_TORQUE) if commanded else self._torques
-        self._torques = self._torques + np.clip(wanted - self._torques, -TORQUE_RATE, TORQUE_RATE)
+        if self._way_ms and self._mode:
+            while self._way_back and self._way_back[0][0] <= self.now_ns:
+                self._torques = self._way_back.popleft()[1]
+        else:
+            wanted = np.clip(self._commanded(self._seen), -MOST_TORQUE, MOST_TORQUE) if commanded else self._torques
+            self._torques = self._torques + np.clip(wanted - self._torques, -TORQUE_RATE, TORQUE_RATE)
         self._speeds = self._speeds + 0.001 * self._torques / JOINT_KG_M2
         self._joints = self._joints + 0.001 * self._speeds
         self.top_speed = max(self.top_speed, self.tool_speed())
@@ -196,9 +221,9 @@ class Robot:
         """Whether a control law can use what the robot says; libfranka refuses what is no number."""
         return bool(np.isfinite((*self._seen.joints, *self._seen.joint_speeds, *self._seen.pose.position)).all())
 
-    def _commanded(self) -> np.ndarray:
+    def _commanded(self, seen: FrankaReading) -> np.ndarray:
         """The torques of the impedance law, made of what the robot says, as franky makes them."""
-        config, seen = self.config, self._seen
+        config = self.config
         joints, speeds = np.array(seen.joints), np.array(seen.joint_speeds)
         if self._motion is not None:
             ended, goal = self._motion
@@ -211,11 +236,11 @@ class Robot:
             error = np.clip(stiffness * (np.array(self._goal.positions) - joints), -most, most)
             return error + 2.0 * np.sqrt(stiffness) * (np.array(self._goal.velocities) - speeds)
         if self._mode == "tool" and self._held is not None:
-            return self._tool_torques(joints, speeds)
+            return self._tool_torques(joints, speeds, seen.pose)
         return -30.0 * self._speeds  # the robot's own brake
 
-    def _tool_torques(self, joints: np.ndarray, speeds: np.ndarray) -> np.ndarray:
-        goal, config, pose = self._goal, self.config, self._seen.pose
+    def _tool_torques(self, joints: np.ndarray, speeds: np.ndarray, pose: Pose) -> np.ndarray:
+        goal, config = self._goal, self.config
         place, rate = self._held.position, np.zeros(3)  # type: ignore[union-attr]
         if isinstance(goal, TimedSetpoint):
             place, rate = goal.position, np.array(goal.linear_velocity)
@@ -264,8 +289,8 @@ class Ended(Exception):
 class Cell:
     """The robot, the loop that drives it, and the arm's end of memory and requests."""
 
-    def __init__(self, config: FrankaConfig, noise: float = 0.0) -> None:
-        self.robot = Robot(config, noise)
+    def __init__(self, config: FrankaConfig, noise: float = 0.0, way_ms: int = 0) -> None:
+        self.robot = Robot(config, noise, way_ms)
         self.memory = DriverMemory(shared_memory(MEMORY_SIZE))
         self.requests, theirs = Pipe()
         self.loop: FrankaLoop | None = FrankaLoop(config, self.robot, self.memory, theirs)

@@ -11,6 +11,7 @@ import pytest
 from robots.tcp_proxy import CONNECTION_LOST, DOWN, UP
 from robots.ur_sweep import OPTIONS, PERIOD_S, REST_S, Sweep, assert_at_rest_since, assert_recovers, moved
 
+from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import UrConfig
@@ -67,7 +68,7 @@ def test_a_delay_that_grows_slowly(arm, robot, directions, what):
                 robot.delay(direction, late)
             sweep.step()
 
-    with pytest.raises(ArmError, match=rf"{what} 0\.2\d s late: check what delays its network"):
+    with pytest.raises(ArmError, match=rf"{what} 0\.2\d s late: it is a twin, so find what keeps"):
         grow()
     assert_at_rest_since(robot, time.monotonic_ns())
     assert_recovers(arm, robot)
@@ -98,6 +99,42 @@ def test_a_delay_of_half_a_second(arm, robot, direction):
 @pytest.mark.parametrize("directions", [(UP,), (DOWN,), (UP, DOWN)])
 def test_an_unplugged_cable(arm, robot, directions):
     check(arm, robot, lambda: robot.freeze(*directions), ("silent", "stopped our program", "hears us"))
+
+
+def refused_after(arm, seconds):
+    """Stream set-points that stand; return after how many s the arm refused one, None if it took all."""
+    state, still = arm.state(), np.zeros(3)
+    begin = time.monotonic()
+    while (passed := time.monotonic() - begin) < seconds:
+        try:
+            arm.command(Setpoint(state.tool_position, state.tool_quaternion, still, still))
+        except ArmError:
+            return passed
+        time.sleep(PERIOD_S)
+    return None
+
+
+def test_a_twin_that_holds_its_pose_may_be_silent_for_longer_than_one_that_moves(arm, robot):
+    arm.start()
+    assert refused_after(arm, 0.3) is None
+    robot.freeze(DOWN)
+    assert refused_after(arm, 1.8) is None
+    robot.heal()
+    assert refused_after(arm, 0.3) is None and arm.state().in_control
+    robot.freeze(DOWN)
+    assert refused_after(arm, 5.0) == pytest.approx(2.0, abs=0.05)
+    assert "silent for 2.00 s: it is a twin" in arm.state().fault
+
+
+def test_a_robot_that_holds_its_pose_is_lost_after_the_limit(robot):
+    arm = build_arm("ur", UrConfig(robot.address, **{**OPTIONS, "twin": False}))
+    arm.connect()
+    arm.start()
+    assert refused_after(arm, 0.3) is None
+    robot.freeze(DOWN)
+    assert refused_after(arm, 5.0) == pytest.approx(0.2, abs=0.05)
+    assert "silent for 0.20 s: check cable and power" in arm.state().fault
+    arm.close()
 
 
 def test_a_little_delay_is_carried(arm, robot):

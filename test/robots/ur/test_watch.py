@@ -77,6 +77,65 @@ def test_silence_is_told_from_delay():
     assert after_s == pytest.approx(1.0 + TIMEOUT_S, abs=0.01)
 
 
+def twin_watch(robot):
+    return UrWatch(UrConfig("a", twin=True), robot, robot.clock)
+
+
+def looks(robot, watch, seconds, at_rest):
+    """Look for some seconds; return the first finding and after how long it came, None and the seconds without one."""
+    begin = robot.now
+    while robot.now < begin + seconds:
+        robot.now += PERIOD_S
+        finding = watch.look(at_rest)
+        if finding is not None:
+            return finding, robot.now - begin
+    return None, seconds
+
+
+def test_a_twin_at_rest_may_be_held_up_for_two_seconds():
+    robot = Robot(lambda now: max(0.0, now - 101.0))
+    finding, after_s = looks(robot, twin_watch(robot), 60.0, at_rest=True)
+    assert finding.lost and finding.silent
+    assert finding.reason == (
+        "robot at a has been silent for 2.00 s: it is a twin, so find what keeps this computer busy, then reset"
+    )
+    assert after_s == pytest.approx(3.0, abs=0.01)
+
+
+def test_a_robot_at_rest_is_no_less_heard_than_one_that_moves():
+    robot = Robot(lambda now: max(0.0, now - 101.0))
+    finding, after_s = looks(robot, UrWatch(UrConfig("a"), robot, robot.clock), 60.0, at_rest=True)
+    assert "has been silent for 0.15 s" in finding.reason
+    assert after_s == pytest.approx(1.0 + TIMEOUT_S, abs=0.01)
+
+
+def test_a_twin_that_moves_is_lost_as_a_robot_is_and_its_rest_does_not_count():
+    """It is held up at rest, and still when it is to move: the limit of motion begins then."""
+    robot = Robot(lambda now: max(0.0, now - 101.0))
+    watch = twin_watch(robot)
+    assert looks(robot, watch, 1.4, at_rest=True) == (None, 1.4)
+    finding, after_s = looks(robot, watch, 60.0, at_rest=False)
+    assert finding.lost and finding.silent
+    assert after_s == pytest.approx(TIMEOUT_S, abs=0.01)
+
+
+def test_a_twin_that_was_held_up_at_rest_goes_on():
+    robot = Robot(lambda now: max(0.0, now - 101.0) if now < 102.9 else 0.0)
+    watch = twin_watch(robot)
+    assert looks(robot, watch, 3.0, at_rest=True) == (None, 3.0)
+    assert looks(robot, watch, 3.0, at_rest=False) == (None, 3.0)
+
+
+def test_a_twin_that_stood_is_not_late_by_the_time_that_it_stood():
+    """It is silent for 0.12 s, and reports a set-point after 0.2 s. A robot is held to that."""
+    robot = Robot(lambda now: max(0.0, now - 101.0) if now < 101.12 else 0.0)
+    robot.unheard_s = lambda: min(0.2, max(0.0, robot.now - 100.95)) if robot.now < 101.3 else 0.0
+    assert looks(robot, twin_watch(robot), 2.0, at_rest=False) == (None, 2.0)
+    robot.now = 100.0
+    finding, _ = looks(robot, UrWatch(UrConfig("a"), robot, robot.clock), 2.0, at_rest=False)
+    assert "hears us 0.15 s late" in finding.reason or "has been silent" in finding.reason
+
+
 def test_a_state_is_as_old_by_the_clocks_of_others():
     robot = Robot(lambda now: min(0.1, 0.1 * (now - 100.0)))
     finding, watch = watched(robot, 2.0)
