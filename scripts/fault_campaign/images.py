@@ -120,7 +120,9 @@ def _fault(name: str, what: str, inject: Callable[[Scene], None]) -> Fault:
 def _insert(plan: Plan, robot: Robot) -> None:
     names = [camera.name for camera in robot.task.cameras]
     file = Path(plan.trace).with_name("cameras.yaml")
-    file.write_text(yaml.safe_dump({name: {"source": "topic", "address": f"faulty/{name}"} for name in names}))
+    # In its section `twin`: a twin renders every camera that has none.
+    sources = {name: {"source": "topic", "address": f"faulty/{name}"} for name in names}
+    file.write_text(yaml.safe_dump({name: {**source, "twin": source} for name, source in sources.items()}))
     plan.parameters.setdefault("camera", {})["cameras"] = str(file)
     system = robot.system
     remapped = {camera_topic(name): f"lens/{name}" for name in names}
