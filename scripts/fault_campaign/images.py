@@ -117,12 +117,17 @@ def _fault(name: str, what: str, inject: Callable[[Scene], None]) -> Fault:
     )  # fmt: skip
 
 
+def write_sources(file: Path, names: list[str]) -> None:
+    """Write a camera file whose images are those of the relay, in the twin too."""
+    # In their sections `twin`: a twin renders every camera that has none.
+    sources = {name: {"source": "topic", "address": f"faulty/{name}"} for name in names}
+    file.write_text(yaml.safe_dump({name: {**source, "twin": source} for name, source in sources.items()}))
+
+
 def _insert(plan: Plan, robot: Robot) -> None:
     names = [camera.name for camera in robot.task.cameras]
     file = Path(plan.trace).with_name("cameras.yaml")
-    # In its section `twin`: a twin renders every camera that has none.
-    sources = {name: {"source": "topic", "address": f"faulty/{name}"} for name in names}
-    file.write_text(yaml.safe_dump({name: {**source, "twin": source} for name, source in sources.items()}))
+    write_sources(file, names)
     plan.parameters.setdefault("camera", {})["cameras"] = str(file)
     system = robot.system
     remapped = {camera_topic(name): f"lens/{name}" for name in names}

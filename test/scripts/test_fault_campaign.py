@@ -1,6 +1,7 @@
 """What the fault campaign makes of a recorded motion, of what nodes say, and of what a run leaves."""
 
 import json
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,8 +9,14 @@ import numpy as np
 import pytest
 from fault_campaign.course import WIDTH, Trace, course, read_trace
 from fault_campaign.fault import Fault
+from fault_campaign.images import write_sources
 from fault_campaign.judging import Outcome, Reason, judge, told_by_run
+from fault_campaign.strangers import strangers
 from fault_campaign.table import NOT_TRIED, table
+from fault_campaign.witness import Witness
+
+from bid_msgs.msg import ActionChunk
+from bid_ros.cameras.config import load_cameras
 
 LOW, HIGH = np.array([-9.0, -9.0, -9.0]), np.array([9.0, 9.0, 9.0])
 STEP_S, FAULT_S, END_S = 0.005, 1.0, 6.0
@@ -160,3 +167,29 @@ def test_an_arm_that_stood_when_its_twin_ended_with_the_run_is_at_rest():
     short = moved(braking, simulated=np.arange(0.0, 1.45, STEP_S))
     assert judged(short).rest_s == pytest.approx(0.35, abs=0.025)
     assert judged(moved(braking, simulated=np.arange(0.0, 1.3, STEP_S))).rest_s is None
+
+
+def test_the_camera_node_of_a_twin_takes_the_images_that_were_harmed(tmp_path):
+    write_sources(file := tmp_path / "cameras.yaml", ["wrist"])
+    camera = load_cameras(file, ["wrist"], twin=True)["wrist"]
+    assert (camera.source, camera.address) == ("topic", "faulty/wrist")
+
+
+@pytest.mark.parametrize("fault", list(strangers()), ids=lambda fault: fault.name)
+def test_every_stranger_publishes(fault, ros_domain, monkeypatch):
+    """The witness listens to safety/chunk as the arm node does, and to safety/state. Nobody listens to the others."""
+    monkeypatch.setattr("fault_campaign.strangers.LASTS_S", 0.2)
+    monkeypatch.setattr("fault_campaign.strangers.MATCHED_S", 1.0)
+    witness, undo = Witness(ros_domain), []
+    honest = SimpleNamespace(node=witness.node, chunk=ActionChunk(steps=2, dims=1, actions=[0.0, 0.1]))
+    plan = SimpleNamespace(domain=ros_domain)
+    begun = time.monotonic()
+    try:
+        sent = fault.inject(SimpleNamespace(system=SimpleNamespace(plan=plan), witness=honest, undo=undo))
+    finally:
+        for step in undo:
+            step()
+        witness.close()
+    assert begun <= sent <= time.monotonic()
+    if "safety/chunk" in fault.what:
+        assert witness.chunk.sequence >= 1000
