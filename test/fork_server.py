@@ -54,6 +54,7 @@ PRELOADED = (
 )
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2): orphans of a descendant become children of this process
 MOST_DESCRIPTORS = 8
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class ForkedProcess:
@@ -326,14 +327,18 @@ async def fork_command(command: str, *, stdout: int, pass_fds: Sequence[int], en
     """Do what ``asyncio.create_subprocess_shell`` does for the shell line of a node, without a shell."""
     execute, python, as_module, package, node, *arguments = shlex.split(command)
     assert (execute, python, as_module, package) == ("exec", sys.executable, "-m", "bid_ros.nodes")
+    # A signal to the child waits until the child does with it what a new process does: the handlers of ``bid`` lose it.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     if pid := os.fork():
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return ForkedCommand(pid)
 
     def work() -> int:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for kind in (signal.SIGTERM, signal.SIGHUP):
+        for kind in ENDING:
             signal.signal(kind, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         give_streams(stdout)
         close_all_but(pass_fds)
         return run_main(f"{package}.{node}", arguments, env)

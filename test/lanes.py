@@ -55,9 +55,10 @@ LONGEST = (
     "test/commands/test_bench.py",
     "test/scripts/test_gpu_report.py",
 )
-# Niceness of timed and of computing tests. A computing one must not look like a slow robot. Where the user may raise
-# priorities (root), the timed ones go before other work on the computer, as the nodes themselves do.
-RAISED, LOWERED = (-12, 8), (0, 8)
+# Niceness of systems, of timed and of computing tests. A computing one must not look like a slow robot. A system starts
+# seven nodes, each with a share of the computer of its own: the timed tests, which need little, go before it. Where the
+# user may raise priorities (root), both go before other work on the computer, as the nodes themselves do.
+RAISED, LOWERED = (-4, -12, 8), (4, 0, 8)
 
 
 class Kind(enum.IntEnum):
@@ -113,7 +114,7 @@ def lead_session() -> None:
 
 def share(kind: Kind) -> None:
     """Give this worker's session the share of the computer that a kind of tests needs."""
-    level = _levels()[kind is Kind.COMPUTING]
+    level = _levels()[kind]
     with suppress(OSError):  # without autogroups this file does not exist
         AUTOGROUP.write_text(str(level))
     for process in (0, *fork_server.servers()):
@@ -122,10 +123,10 @@ def share(kind: Kind) -> None:
 
 
 @cache
-def _levels() -> tuple[int, int]:
+def _levels() -> tuple[int, int, int]:
     before = os.getpriority(os.PRIO_PROCESS, 0)
     try:
-        os.setpriority(os.PRIO_PROCESS, 0, RAISED[0])
+        os.setpriority(os.PRIO_PROCESS, 0, min(RAISED))
     except PermissionError:
         return LOWERED
     os.setpriority(os.PRIO_PROCESS, 0, before)
