@@ -5,13 +5,15 @@ from collections import deque
 from typing import Final
 
 from bid_ros.core.margins import Margins
-from bid_ros.robots.consistency import GAP_S
 
 # The comparison is over the last moments, s. Over less, slow joints tell nothing. Over more, honest speeds err more.
 WINDOW_S: Final = 0.05
 # How far a joint may be from where its speed leads in that time, rad, and s, times the change of its speed. An FR3 says
 # speeds that are 2.9 ms late: that much times their change is missing. Six allow for twice that.
 OFF: Final = (0.0008, 0.006)
+# Longest time between two states that tells how the speed went between them, s: a busy computer loses states, and a
+# wrist joint of a twin that is held up swings several times in 20 ms. Speeds are read every 2 or 4 ms.
+REGULAR_S: Final = 0.0065
 
 # A state: time by the robot's clock, s; joints, rad; their speeds added up so far, rad; speeds, rad/s.
 _State = tuple[float, tuple[float, ...], tuple[float, ...], tuple[float, ...]]
@@ -40,7 +42,7 @@ class SaidSpeeds:
         states = self._states
         before_s, _, led, speeds_then = states[-1]
         step_s = time_s - before_s
-        if step_s > GAP_S:
+        if step_s > REGULAR_S:
             states.clear()  # nobody knows the speed between
         pairs = zip(led, speeds_then, speeds, strict=True)
         states.append((time_s, joints, tuple(way + 0.5 * step_s * (then + now) for way, then, now in pairs), speeds))

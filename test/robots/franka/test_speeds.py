@@ -61,6 +61,12 @@ def test_a_gap_between_states_tells_nothing():
     assert check.doubt(0.304, (0.104,), (0.5,)), "and does not since"
 
 
+def test_a_wrist_that_swings_between_few_states_is_no_lie():
+    """As a busy computer reads it: 8 to 20 ms between two states, in which the speed went up and down again."""
+    assert judged(lambda t: 0.3 * np.sin(400.0 * t), lambda t: 0.3 * np.sin(400.0 * t), period_s=0.008)[0] == ""
+    assert judged(lambda t: 0.3 * np.sin(400.0 * t), lambda t: 0.3 * np.sin(400.0 * t), period_s=0.016)[0] == ""
+
+
 def test_a_number_that_is_none_is_a_doubt():
     check = SaidSpeeds(0.0, (0.0, 0.0), (0.0, 0.0), 1.0, Margins())
     assert check.doubt(0.002, (0.0, float("nan")), (0.0, 0.0)).startswith("joint 2 is nan rad")
