@@ -89,11 +89,15 @@ class CameraNode(BidNode):
             thread.join(timeout=2.0)
 
     def _publish_transforms(self) -> None:
-        """Publish the poses of the fixed, calibrated cameras. A camera at the wrist has none."""
-        base, now = self._task.base_frame, self.now_ns()
+        """Publish the poses of the calibrated cameras, in the base frame or in that of the tool."""
+        frames, now = {"base": self._task.base_frame, "tool": self._task.tool_frame}, self.now_ns()
         transforms = [
             transform_message(
-                now, base, self.frame_prefix + topics.optical_frame(camera.name), camera.position, camera.quaternion
+                now,
+                frames[camera.frame],
+                self.frame_prefix + topics.optical_frame(camera.name),
+                camera.position,
+                camera.quaternion,
             )
             for camera in self._cameras.values()
             if camera.position is not None and camera.quaternion is not None
