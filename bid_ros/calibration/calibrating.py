@@ -103,7 +103,7 @@ def calibrate_pose(kind: str, shots: Sequence[Shot], board: Board, camera: Camer
     date = max(seen, key=lambda item: item[0].stamp_ns)[0].date
     camera.check_not_moved(date)
     motions = np.stack([_motion(kind, shot) for shot, _ in seen])
-    solution = solve(motions, [sighting for _, sighting in seen], board, lens)
+    solution = solve(motions, [sighting for _, sighting in seen], board, lens, on_tool=kind == HAND_EYE)
     kept = np.concatenate([item for item, used in zip(solution.residuals, solution.kept, strict=True) if used])
     outliers = [shot.name for (shot, _), used in zip(seen, solution.kept, strict=True) if not used]
     errors = {"error_px": float(np.percentile(kept, 90)), "error_mm": solution.position_mm}

@@ -1,11 +1,15 @@
 """Poses of the tool from which a board is seen from many sides, inside the limits of a task."""
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.calibration.board import Board
+from bid_ros.calibration.detection import Sighting, board_pose
 from bid_ros.calibration.rigid import from_pose, inverse, rigid
+from bid_ros.calibration.solving import closed_form
 from bid_ros.cameras.lens import Lens
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.errors import CalibrationError
@@ -18,8 +22,86 @@ INSIDE: Final = 0.01  # m that the tool stays inside the workspace
 BORDER_PX: Final = 15.0  # from the image's edge that the board stays
 LARGE: Final = 0.15  # of the image's width that the board takes at least
 TRIES: Final = 4000
+SPARE: Final = 2  # times as many poses as images are wanted: the gripper may hide the board
 JOINT_MARGIN: Final = 0.15  # rad
 HIGH: Final = 0.12  # m above the lower end of the workspace: what the tool holds, and how the arm sags, are not known
+
+NEAR_TURNS: Final = (  # rad, about the tool's axes
+    *((0.18, 0.0, 0.0), (0.0, 0.18, 0.0), (-0.1, -0.1, 0.3)),
+    *((-0.18, 0.0, 0.0), (0.0, -0.18, 0.0), (0.1, 0.1, -0.3)),
+)
+ROUGH: Final = 4  # images that tell roughly where camera and board are
+
+Reach: TypeAlias = Callable[[Array], NDArray[np.bool_]]
+
+
+class PosePlan:
+    """Where to go next: small turns where the arm is, then many sides of the board, once it is known roughly where.
+
+    So nothing needs to be known of the camera's pose beforehand. The camera must see the board where the arm is. The
+    first images only scout: so near to each other they would not add to the result.
+
+    Args:
+        task: its limits: workspace and tilt.
+        board, lens: as they are described.
+        reach: which poses the arm reaches, as :func:`reach_of` makes it; None: nobody knows its joints.
+        on_tool: the camera is fixed to the tool and the board to the base; otherwise the other way round.
+        here: ``(4, 4)`` present pose of the tool, base frame.
+        count: number of images wanted, without those that scout.
+
+    Attributes:
+        scouting: the pose that was returned last is one of the first, near ones.
+    """
+
+    def __init__(
+        self, task: Task, board: Board, lens: Lens, reach: Reach | None, on_tool: bool, here: Array, count: int
+    ) -> None:
+        self._task, self._board, self._lens, self._reach = task, board, lens, reach
+        self._on_tool, self._count = on_tool, count
+        self._queue: list[Array] = [here, *_near(task, here)]
+        self._scouts = 0
+        self.scouting = True
+
+    def next(self, taken: Sequence[tuple[Array, Sighting]]) -> Array | None:
+        """Return the next pose ``(4, 4)`` of the tool; None: there are enough images, or no more poses.
+
+        Args:
+            taken: the images that show the board so far, in two parts, the first while scouting: measured poses of the
+                tool, and what was seen.
+
+        Raises:
+            CalibrationError: the board was not seen from where the arm began, or is seen from too few poses.
+        """
+        if self.scouting and (len(taken) >= ROUGH or not self._queue):
+            self.scouting = False
+            self._queue, self._scouts = self._wide(taken), len(taken)
+        if not self.scouting and len(taken) - self._scouts >= self._count:
+            return None
+        return self._queue.pop(0) if self._queue else None
+
+    def _wide(self, taken: Sequence[tuple[Array, Sighting]]) -> list[Array]:
+        if len(taken) < ROUGH:
+            raise CalibrationError(
+                f"the board was seen in {len(taken)} of {len(NEAR_TURNS) + 1} images around where the arm began; valid "
+                f"are {ROUGH} or more: begin where the camera sees the board whole, and point the tool down"
+            )
+        tools = np.stack([tool for tool, _ in taken])
+        seen = np.stack([board_pose(sighting, self._board, self._lens) for _, sighting in taken])
+        camera, placed = closed_form(inverse(tools) if self._on_tool else tools, seen)
+        asked = (self._task, self._board, self._lens, camera, placed, self._on_tool)
+        return [*proposed(*asked, self._count, SPARE * self._count, self._reach)]
+
+
+def _near(task: Task, here: Array) -> list[Array]:
+    """Return poses around the present one that stay inside the limits."""
+    low, high = np.array(task.limits.workspace_min), np.array(task.limits.workspace_max)
+    found = []
+    for turn in NEAR_TURNS:
+        pose = here @ rigid(matrix_from_vector(np.array(turn)), np.zeros(3))
+        tilt = np.arccos(np.clip(-pose[2, 2], -1.0, 1.0))
+        if tilt < TILT * task.limits.max_tilt and ((pose[:3, 3] >= low) & (pose[:3, 3] <= high)).all():
+            found.append(pose)
+    return found
 
 
 def proposed(
@@ -30,10 +112,11 @@ def proposed(
     placed: Array,
     on_tool: bool,
     count: int,
-    arm: ArmModel | None = None,
+    most: int,
+    reach: Reach | None = None,
     seed: int = 0,
 ) -> Array:
-    """Return poses ``(count, 4, 4)`` of the tool, base frame, at which the camera should see the whole board.
+    """Return poses ``(n, 4, 4)`` of the tool, base frame, at which the camera should see the whole board.
 
     They differ as much as the limits allow: each is the one of many that is farthest from those before it.
 
@@ -42,8 +125,8 @@ def proposed(
         board, lens: as they are described.
         camera, placed: ``(4, 4)`` where the camera and the board are thought to be; each in what it is fixed to.
         on_tool: the camera is fixed to the tool and the board to the base; otherwise the other way round.
-        count: number of poses.
-        arm: must reach them, well inside the limits of its joints; None: nobody knows its joints.
+        count, most: least and largest number of poses.
+        reach: as :class:`PosePlan`.
         seed: of the choice.
 
     Raises:
@@ -52,14 +135,14 @@ def proposed(
     tools = _candidates(task, np.random.default_rng(seed))
     motions = inverse(tools) if on_tool else tools
     tools = tools[_visible(inverse(camera) @ motions @ placed, board, lens)]
-    if arm is not None:
-        tools = tools[_reached(arm, tools)]
+    if reach is not None:
+        tools = tools[reach(tools)]
     if len(tools) < count:
         raise CalibrationError(
             f"the board would be seen whole from {len(tools)} of {TRIES} poses inside the limits; valid are {count} or "
             "more: put it elsewhere, or correct position and quaternion of the camera, of which a rough guess is enough"
         )
-    return np.asarray(tools[_farthest(tools, count)])
+    return np.asarray(tools[_farthest(tools, min(most, len(tools)))])
 
 
 def _candidates(task: Task, random: np.random.Generator) -> Array:
@@ -87,11 +170,15 @@ def _visible(seen: Array, board: Board, lens: Lens) -> Array:
     return np.asarray(front & inside & (across > LARGE * wide))
 
 
-def _reached(arm: ArmModel, tools: Array) -> Array:
-    """Return which poses ``(n, 4, 4)`` an arm reaches."""
-    joints, reached = arm.chain.solve(tools[:, :3, 3], tools[:, :3, :3], arm.rest, arm.rest)
+def reach_of(arm: ArmModel, joints: ArrayLike) -> Reach:
+    """Return which poses ``(n, 4, 4)`` an arm reaches from joints ``(joints,)`` rad, well inside their limits."""
     low, high = np.array(arm.limits.low) + JOINT_MARGIN, np.array(arm.limits.high) - JOINT_MARGIN
-    return np.asarray(reached & ((joints > low) & (joints < high)).all(axis=1))
+
+    def reached(tools: Array) -> NDArray[np.bool_]:
+        found, there = arm.chain.solve(tools[:, :3, 3], tools[:, :3, :3], joints, arm.rest)
+        return np.asarray(there & ((found > low) & (found < high)).all(axis=1))
+
+    return reached
 
 
 def _farthest(tools: Array, count: int) -> list[int]:

@@ -47,15 +47,16 @@ class ShotFolder:
     Args:
         folder: to write; it must not hold images yet.
         camera: name of the camera.
+        twin: they are rendered by the twin.
 
     Raises:
         CalibrationError: the folder holds images already.
     """
 
-    def __init__(self, folder: Path, camera: str) -> None:
+    def __init__(self, folder: Path, camera: str, twin: bool) -> None:
         if (folder / FILE).exists():
             raise CalibrationError(f"{folder} holds images already; valid is a new folder, or --from {folder}")
-        self._folder, self._camera = folder, camera
+        self._folder, self._about = folder, {"camera": camera, "twin": twin}
         self._poses: list[dict[str, Any]] = []
 
     def add(self, shot: Shot) -> Shot:
@@ -68,13 +69,13 @@ class ShotFolder:
             turn = quaternion_from_matrix(shot.tool[:3, :3])
             entry |= {"position": shot.tool[:3, 3].tolist(), "quaternion": turn.tolist()}
         self._poses.append(entry)
-        text = json.dumps({"camera": self._camera, "poses": self._poses}, indent=1) + "\n"
+        text = json.dumps({**self._about, "poses": self._poses}, indent=1) + "\n"
         replace_text(self._folder / FILE, text)
         return Shot(shot.image, shot.tool, shot.stamp_ns, name)
 
 
-def read_shots(folder: Path, camera: str) -> list[Shot]:
-    """Return the images in a folder, in the order they were taken.
+def read_shots(folder: Path, camera: str) -> tuple[list[Shot], bool]:
+    """Return the images in a folder, in the order they were taken, and whether they are the twin's.
 
     Args:
         folder: as :class:`ShotFolder` wrote it.
@@ -86,7 +87,7 @@ def read_shots(folder: Path, camera: str) -> list[Shot]:
     path = folder / FILE
     try:
         content = json.loads(path.read_text())
-        entries, taken_by = content["poses"], content["camera"]
+        entries, taken_by, twin = content["poses"], content["camera"], bool(content["twin"])
         shots = [_read(folder, entry) for entry in entries]
     except FileNotFoundError as error:
         raise CalibrationError(f"{folder} has no {FILE}; valid is a folder that bid calibrate wrote") from error
@@ -94,7 +95,7 @@ def read_shots(folder: Path, camera: str) -> list[Shot]:
         raise CalibrationError(f"{path} cannot be read ({error}); valid is one that bid calibrate wrote") from error
     if taken_by != camera:
         raise CalibrationError(f"the images in {folder} are of camera '{taken_by}'; valid are those of '{camera}'")
-    return shots
+    return shots, twin
 
 
 def _read(folder: Path, entry: dict[str, Any]) -> Shot:

@@ -6,6 +6,10 @@ the base, ``motion`` is the tool in the base frame and the board is fixed to the
 
 The closed form is that of Park and Martin ("Robot sensor calibration: solving AX = XB on the Euclidean group", IEEE
 Transactions on Robotics and Automation, 1994). It is refined over the distances in the images, all of them together.
+
+Corners of one image are off together where the arm is not where it says it is, so they are no independent witnesses.
+The last refinement weighs them by what pixel and arm are trusted for (generalised least squares). So the shape of the
+board in an image, which the arm cannot spoil, counts for more than its place.
 """
 
 from collections.abc import Sequence
@@ -25,6 +29,8 @@ from bid_ros.core.rotation import Array, vector_from_matrix
 
 LEAST: Final = 8  # images
 SECOND_AXIS: Final = 4.0  # degrees that the poses turn about a second axis at least, root mean square
+PIXEL: Final = 0.2  # px that a corner is off by itself, standard deviation
+ARM: Final = (1e-3, 5e-4)  # rad and m that an arm is not where it says it is, standard deviation of each axis
 OUTLIER: Final = 3.0  # of the median image's residual
 FLOOR_PX: Final = 1.5  # a residual below this is no outlier, however good the others are: no arm is better
 UNFIT_PX: Final = 6.0  # median distance above which images and poses do not belong together
@@ -51,15 +57,24 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class _Corners:
-    """All corners of some images in one array: board frame ``(n, 3)``, px ``(n, 2)``, and the image of each."""
+    """Corners of some images in one array: board frame ``(n, 3)``, px ``(n, 2)``, and the image of each, in order.
+
+    ``weights`` are one lower triangle ``(2 m, 2 m)`` for the ``m`` corners of each image, or None.
+    """
 
     points: Array
     pixels: Array
-    image: Array
+    image: NDArray[np.int64]
     motions: Array
+    weights: tuple[Array, ...] | None = None
+
+    def of(self, kept: NDArray[np.bool_]) -> "_Corners":
+        """Return those of the kept images."""
+        used = kept[self.image]
+        return replace(self, points=self.points[used], pixels=self.pixels[used], image=self.image[used])
 
 
-def solve(motions: Array, sightings: Sequence[Sighting], board: Board, lens: Lens) -> Solution:
+def solve(motions: Array, sightings: Sequence[Sighting], board: Board, lens: Lens, on_tool: bool) -> Solution:
     """Return where the camera and the board are.
 
     Args:
@@ -67,6 +82,7 @@ def solve(motions: Array, sightings: Sequence[Sighting], board: Board, lens: Len
         sightings: of the same images.
         board: as it is described.
         lens: of the camera.
+        on_tool: the camera is at the wrist; otherwise the board is.
 
     Raises:
         CalibrationError: there are fewer than 8 images, or they turn about fewer than two axes.
@@ -85,6 +101,7 @@ def solve(motions: Array, sightings: Sequence[Sighting], board: Board, lens: Len
             "the camera slipped, or the arm moved while images were taken"
         )
     _check_turns(motions[kept])
+    corners = replace(corners, weights=_weights(guess, corners, lens, on_tool))
     found = _refined(guess, corners, lens, kept)
     distances = _distances(found, corners, lens)
     if (median := float(np.median(distances[kept[corners.image]]))) > UNFIT_PX:
@@ -161,14 +178,39 @@ def _refined(guess: Array, corners: _Corners, lens: Lens, kept: NDArray[np.bool_
     """Return camera and board ``(12,)`` with the least distances in the kept images."""
     from scipy.optimize import least_squares  # takes a while to import
 
-    used = kept[corners.image]
-    part = _Corners(corners.points[used], corners.pixels[used], corners.image[used], corners.motions)
+    part = corners.of(kept)
     how = {"loss": "soft_l1", "x_scale": "jac"} if robust else {"method": "lm"}
-    found = least_squares(lambda both: _off(both, part, lens).ravel(), guess, xtol=1e-7, **how)
+    found = least_squares(lambda both: _weighed(_off(both, part, lens), part), guess, xtol=1e-7, **how)
     return np.asarray(found.x)
 
 
-def _inliers(distances: Array, image: Array, count: int) -> NDArray[np.bool_]:
+def _weights(both: Array, corners: _Corners, lens: Lens, on_tool: bool) -> tuple[Array, ...]:
+    """Return for each image what makes the distances in it independent, each of standard deviation 1."""
+    off, step = _off(both, corners, lens), 1e-5
+    moved = []
+    for axis in range(6):
+        noise = from_vector(step * np.eye(6)[axis])
+        motions = noise @ corners.motions if on_tool else corners.motions @ noise
+        moved.append((_off(both, replace(corners, motions=motions), lens) - off).reshape(-1) / step)
+    spoilt = np.stack(moved, axis=1) * np.repeat(ARM, 3)
+    weights = []
+    for number in range(len(corners.motions)):
+        rows = spoilt[np.repeat(corners.image == number, 2)]
+        together = rows @ rows.T + PIXEL**2 * np.eye(len(rows))
+        weights.append(np.linalg.inv(np.linalg.cholesky(together)))
+    return tuple(weights)
+
+
+def _weighed(off: Array, corners: _Corners) -> Array:
+    """Return distances ``(n, 2)`` as independent ones ``(2 n,)``; as they are, if there are no weights."""
+    if corners.weights is None:
+        return off.ravel()
+    numbers, begins = np.unique(corners.image, return_index=True)
+    each = zip(numbers, np.split(off, begins[1:]), strict=True)
+    return np.concatenate([corners.weights[number] @ rows.ravel() for number, rows in each])
+
+
+def _inliers(distances: Array, image: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
     """Return which images agree with the others: up to three times the median of their residuals."""
     squares = np.bincount(image, distances**2, count) / np.bincount(image, minlength=count)
     each = np.sqrt(squares)
@@ -176,12 +218,19 @@ def _inliers(distances: Array, image: Array, count: int) -> NDArray[np.bool_]:
 
 
 def _spread(found: Array, corners: _Corners, lens: Lens, kept: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the standard error of the camera's pose in mm and degrees: the jackknife over the kept images."""
-    without = []
+    """Return the standard error of the camera's pose in mm and degrees: the jackknife over the kept images.
+
+    Without an image the solution is one Gauss-Newton step away.
+    """
+    part = corners.of(kept)
+    off = _weighed(_off(found, part, lens), part)
+    steps = [1e-6 * np.eye(12)[axis] for axis in range(12)]
+    jacobian = np.stack([(_weighed(_off(found + step, part, lens), part) - off) / 1e-6 for step in steps], axis=1)
+    image, without = np.repeat(part.image, 2), []
     for number in np.flatnonzero(kept):
-        fewer = kept.copy()
-        fewer[number] = False
-        without.append(from_vector(_refined(found, corners, lens, fewer)[:6]))
+        others = image != number
+        step = np.linalg.lstsq(jacobian[others], -off[others], rcond=None)[0]
+        without.append(from_vector((found + step)[:6]))
     each, whole = np.stack(without), from_vector(found[:6])
     places = each[:, :3, 3] - whole[:3, 3]
     turns = np.degrees(vector_from_matrix(whole[:3, :3].T @ each[:, :3, :3]))

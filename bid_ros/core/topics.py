@@ -169,6 +169,11 @@ def camera_topic(name: str) -> str:
     return f"camera/{name}/image"
 
 
+def camera_full_topic(name: str) -> str:
+    """Return the topic of the whole images of a camera that is a device: rgb8, published while somebody listens."""
+    return f"camera/{name}/full"
+
+
 def optical_frame(camera: str) -> str:
     """Return the name of a camera's optical frame, which its images are in (REP 103)."""
     return f"{camera}_optical_frame"

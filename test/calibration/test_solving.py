@@ -42,7 +42,7 @@ def scene(count=12, axes=(1.0, 1.0, 1.0), noise=0.0, seed=0):
 
 def test_exact_corners_give_the_exact_pose_through_a_lens_that_distorts():
     motions, sightings = scene()
-    found = solve(motions, sightings, BOARD, LENS)
+    found = solve(motions, sightings, BOARD, LENS, on_tool=True)
     assert apart(found.camera, CAMERA) < (1e-5, 1e-2) and apart(found.board, PLACED) < (1e-5, 1e-2)
     assert max(item.max() for item in found.residuals) < 0.01 and found.kept.all()
 
@@ -57,7 +57,7 @@ def test_the_spread_tells_how_far_it_is_off():
     errors, spreads = [], []
     for seed in range(6):
         motions, sightings = scene(noise=1.0, seed=seed)
-        found = solve(motions, sightings, BOARD, LENS)
+        found = solve(motions, sightings, BOARD, LENS, on_tool=True)
         errors.append(1e3 * apart(found.camera, CAMERA)[0])
         spreads.append(found.position_mm)
     assert 0.4 < np.mean(spreads) / np.sqrt(np.mean(np.square(errors))) < 2.5, (errors, spreads)
@@ -65,9 +65,9 @@ def test_the_spread_tells_how_far_it_is_off():
 
 def test_an_image_at_another_pose_is_named_and_takes_no_part():
     motions, sightings = scene(noise=0.2)
-    good = solve(motions, sightings, BOARD, LENS)
+    good = solve(motions, sightings, BOARD, LENS, on_tool=True)
     motions[4, :3, 3] += [0.02, 0.0, 0.0]
-    found = solve(motions, sightings, BOARD, LENS)
+    found = solve(motions, sightings, BOARD, LENS, on_tool=True)
     assert np.flatnonzero(~found.kept).tolist() == [4]
     assert apart(found.camera, good.camera)[0] < 5e-4
 
@@ -83,11 +83,11 @@ def test_an_image_at_another_pose_is_named_and_takes_no_part():
 def test_what_does_not_tell_the_pose_is_one_sentence(given, words):
     motions, sightings = scene(**given)
     with pytest.raises(CalibrationError, match=words):
-        solve(motions, sightings, BOARD, LENS)
+        solve(motions, sightings, BOARD, LENS, on_tool=True)
 
 
 def test_images_that_disagree_are_no_calibration():
     motions, sightings = scene(count=9)
     motions[::2, :3, 3] += np.random.default_rng(1).uniform(-0.1, 0.1, (5, 3))
     with pytest.raises(CalibrationError, match=r"agree with each other.*; valid (are|is)"):
-        solve(motions, sightings, BOARD, LENS)
+        solve(motions, sightings, BOARD, LENS, on_tool=True)
