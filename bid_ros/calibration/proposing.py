@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bid_ros.calibration.board import Board
+from bid_ros.calibration.board import QUIET, Board
 from bid_ros.calibration.detection import Sighting, board_pose
 from bid_ros.calibration.rigid import from_pose, inverse, rigid
 from bid_ros.calibration.solving import closed_form
@@ -22,6 +22,7 @@ INSIDE: Final = 0.01  # m that the tool stays inside the workspace
 BORDER_PX: Final = 15.0  # from the image's edge that the board stays
 LARGE: Final = 0.15  # of the image's width that the board takes at least
 TRIES: Final = 4000
+ROOM: Final = 0.04  # m around a board that is held: also on the way from one pose to another
 SPARE: Final = 2  # times as many poses as images are wanted: the gripper may hide the board
 JOINT_MARGIN: Final = 0.15  # rad
 HIGH: Final = 0.12  # m above the lower end of the workspace: what the tool holds, and how the arm sags, are not known
@@ -134,7 +135,8 @@ def proposed(
     """
     tools = _candidates(task, np.random.default_rng(seed))
     motions = inverse(tools) if on_tool else tools
-    tools = tools[_visible(inverse(camera) @ motions @ placed, board, lens)]
+    clear = np.ones(len(tools), dtype=bool) if on_tool else _clear(task, tools @ placed, board)
+    tools = tools[clear & _visible(inverse(camera) @ motions @ placed, board, lens)]
     if reach is not None:
         tools = tools[reach(tools)]
     if len(tools) < count:
@@ -168,6 +170,22 @@ def _visible(seen: Array, board: Board, lens: Lens) -> Array:
     inside = ((pixels > BORDER_PX) & (pixels < np.array([wide, tall]) - BORDER_PX)).all(axis=(1, 2))
     across = np.ptp(pixels, axis=1).max(axis=1)
     return np.asarray(front & inside & (across > LARGE * wide))
+
+
+def _clear(task: Task, boards: Array, board: Board) -> NDArray[np.bool_]:
+    """Return which poses ``(n, 4, 4)`` of a board that is held, base frame, keep clear of the table and the like.
+
+    The safety node knows of such a board only what the task's ``tool_shape`` says.
+    """
+    across, down = np.meshgrid(
+        np.linspace(-QUIET, board.columns + QUIET, 7), np.linspace(-QUIET, board.rows + QUIET, 7)
+    )
+    points = board.square * np.stack([across.ravel(), down.ravel(), 0 * across.ravel()], axis=1)
+    places = np.einsum("nij,kj->nki", boards[:, :3, :3], points) + boards[:, None, :3, 3]
+    clear = (places[..., 2] > task.limits.workspace_min[2]).all(axis=1)
+    for place in task.limits.keep_out:
+        clear &= (place.clearance(places, np.full(len(points), ROOM)) > 0).all(axis=1)
+    return np.asarray(clear)
 
 
 def reach_of(arm: ArmModel, joints: ArrayLike) -> Reach:

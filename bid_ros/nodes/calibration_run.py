@@ -1,5 +1,6 @@
 """The ways to images of the board: a person guides the arm, or a system is started that drives it."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -28,6 +29,8 @@ START_S: Final = 90.0  # for a system to start, and its arm to be in control
 EPISODE_S: Final = 3600.0
 END_S: Final = 30.0
 FIRST_MOTIONS: Final = 3  # stages that a robot has passed before it is driven to poses
+TWIN_EPISODES: Final = 20
+NICE: Final = 10
 SPEEDS: Final = {"twin": 0.7, "robot": 0.2}  # of homing
 
 
@@ -183,9 +186,13 @@ def _started(session: Session, out: Path) -> Iterator["subprocess.Popen[bytes]"]
     """Start a system whose arm goes where it is asked to, and end it with the block."""
     speed = SPEEDS["robot" if session.robot_ip else "twin"]
     words = ["up", str(session.system.folder), "--driver", "poses", "--device-settings", f"{{speed: {speed}}}"]
-    words += ["--episodes", "1", "--timeout", str(EPISODE_S), "--no-record", "--out", str(out / "run")]
+    words += ["--timeout", str(EPISODE_S), "--no-record", "--out", str(out / "run")]
     words += ["--namespace", session.namespace] if session.namespace else []
-    words += ["--robot-ip", session.robot_ip, "--unstaged"] if session.robot_ip else ["--moving", "0"]
+    if session.robot_ip:
+        words += ["--robot-ip", session.robot_ip, "--unstaged", "--episodes", "1"]  # a stop ends it
+    else:
+        words += ["--moving", "0", "--episodes", str(TWIN_EPISODES)]  # the twin goes on after a stop
+        os.nice(NICE)  # rendering waits for the nodes of the twin, not they for it
     out.mkdir(parents=True, exist_ok=True)
     with (out / "system.log").open("wb") as log:
         command = [sys.executable, "-m", "bid_ros.cli", *words]

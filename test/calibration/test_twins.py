@@ -23,6 +23,10 @@ def test_a_camera_is_found_within_2_mm_and_0_3_degrees_from_15_images(rig, name,
     wrong = replace(made.config, position=(0.3, 0.3, 0.3), quaternion=(0.0, 0.0, 0.0, 1.0))
     shots = made.drive()
     assert len(shots) == 15
+    if kind == "fixed":
+        held = np.stack([shot.tool for shot in shots]) @ made.truth()[1]
+        corners = np.einsum("nij,kj->nki", held[:, :3, :3], made.board.corners) + held[:, None, :3, 3]
+        assert corners[..., 2].min() > 0.03, "the board does not touch the table"
     result = calibrate_pose(kind, shots, made.board, wrong)
     found = from_pose(result.fields["position"], result.fields["quaternion"])
     off, angle = apart(found, made.truth()[0])
