@@ -116,6 +116,9 @@ MARKERS: Final = "monitor/markers"
 OVERLAY: Final = "monitor/overlay"
 ROBOT_DESCRIPTION: Final = "robot_description"
 
+CALIBRATION_POSE: Final = "calibration/pose"
+"""Where ``bid calibrate --drive`` wants the tool, for the device ``poses``."""
+
 ARM_RESET: Final = "arm/reset"
 SAFETY_RESET: Final = "safety/reset"
 TWIN_RESET: Final = "twin/reset"

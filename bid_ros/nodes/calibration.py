@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import Image
@@ -26,12 +25,20 @@ from bid_ros.cameras.image import decode_image
 from bid_ros.core.errors import CalibrationError
 from bid_ros.core.rotation import Array, quaternion_from_matrix
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.core.topics import ARM_STATUS, IMAGES, SCENES, TOPICS, TWIN_SCENE, camera_full_topic
+from bid_ros.core.topics import (
+    ARM_STATUS,
+    BODIES,
+    CALIBRATION_POSE,
+    IMAGES,
+    SCENES,
+    TOPICS,
+    TWIN_SCENE,
+    camera_full_topic,
+)
 from bid_ros.nodes.client import visiting
 from bid_ros.nodes.executor import FastExecutor
 from bid_ros.nodes.ros_messages import pose_arrays, pose_stamped
-from bid_ros.nodes.topics import profile
-from bid_ros.teleop.poses import TOPIC
+from bid_ros.nodes.topics import profile, publisher
 
 REST_NS: Final = 500_000_000  # for which the arm has not moved
 STILL: Final = (0.0005, 0.1)  # m and degrees that it may have moved in that time
@@ -86,7 +93,7 @@ class SystemWatch:
         else:
             topic = camera.address if camera.source == "topic" else camera_full_topic(camera.name)
             node.create_subscription(Image, topic, self._on_image, profile(IMAGES.qos))
-        self._goals = node.create_publisher(PoseStamped, TOPIC, 1)
+        self._goals = publisher(node, CALIBRATION_POSE, BODIES)
         node.create_timer(TURN_S, lambda: None)
 
     def close(self) -> None:

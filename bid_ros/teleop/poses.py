@@ -12,10 +12,9 @@ from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.rotation import Array, matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
-from bid_ros.core.topics import POSE_TYPE
+from bid_ros.core.topics import CALIBRATION_POSE, POSE_TYPE
 from bid_ros.teleop.base import DeviceDescriptor, EpisodeStart, TeleopDevice
 
-TOPIC: Final = "calibration/pose"
 CLOSED: Final = 0.0  # m: what the gripper holds, such as a board, stays in it
 
 
@@ -83,7 +82,7 @@ def _same(one: tuple[Array, Array], other: tuple[Array, Array]) -> bool:
 
 
 def _topics(task: Task, options: Any) -> Mapping[str, str]:
-    return {TOPIC: POSE_TYPE}
+    return {CALIBRATION_POSE: POSE_TYPE}
 
 
 DEVICE = DeviceDescriptor("poses", PosesDevice, settings=PosesSettings, topics=_topics, prepared=False)

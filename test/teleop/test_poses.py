@@ -9,9 +9,10 @@ import pytest
 
 from bid_ros.control.homing import LINEAR
 from bid_ros.core.rotation import DOWN_6D, DOWN_QUATERNION
+from bid_ros.core.topics import CALIBRATION_POSE
 from bid_ros.system.folder import find_system
 from bid_ros.teleop.base import EpisodeStart
-from bid_ros.teleop.poses import DEVICE, TOPIC
+from bid_ros.teleop.poses import DEVICE
 
 S = 1_000_000_000
 START = np.array([0.45, 0.0, 0.3])
@@ -39,7 +40,7 @@ def way(device, seconds, since=0.0):
 
 def test_it_holds_until_a_pose_is_named_and_goes_there_slowly(device):
     np.testing.assert_allclose(way(device, 1.0)[:, :3], np.tile(START, (10, 1)))
-    device.hear(TOPIC, pose([0.5, 0.1, 0.35]), S)
+    device.hear(CALIBRATION_POSE, pose([0.5, 0.1, 0.35]), S)
     rows = way(device, 12.0, 1.0)
     np.testing.assert_allclose(rows[-1, :3], [0.5, 0.1, 0.35], atol=1e-6)
     speed = np.linalg.norm(np.diff(rows[:, :3], axis=0), axis=1) / 0.1
@@ -48,17 +49,17 @@ def test_it_holds_until_a_pose_is_named_and_goes_there_slowly(device):
 
 
 def test_a_pose_that_comes_on_the_way_counts_at_its_end(device):
-    device.hear(TOPIC, pose([0.5, 0.0, 0.3]), 0)
+    device.hear(CALIBRATION_POSE, pose([0.5, 0.0, 0.3]), 0)
     way(device, 0.5)
-    device.hear(TOPIC, pose([0.45, 0.1, 0.3]), S // 2)
+    device.hear(CALIBRATION_POSE, pose([0.45, 0.1, 0.3]), S // 2)
     rows = way(device, 20.0, 0.5)
     assert np.abs(rows[:, :3] - [0.5, 0.0, 0.3]).max(axis=1).min() < 0.002, "it came to the first"
     np.testing.assert_allclose(rows[-1, :3], [0.45, 0.1, 0.3], atol=1e-6)
 
 
 def test_what_is_no_pose_moves_nothing(device):
-    device.hear(TOPIC, pose([np.nan, 0.0, 0.3]), 0)
-    device.hear(TOPIC, pose([0.5, 0.0, 0.3], (0.0, 0.0, 0.0, 0.0)), 0)
+    device.hear(CALIBRATION_POSE, pose([np.nan, 0.0, 0.3]), 0)
+    device.hear(CALIBRATION_POSE, pose([0.5, 0.0, 0.3], (0.0, 0.0, 0.0, 0.0)), 0)
     np.testing.assert_allclose(way(device, 1.0)[:, :3], np.tile(START, (10, 1)))
     device.end()
     assert device.chunk_at(S, 2, S // 20) is None
