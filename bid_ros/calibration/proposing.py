@@ -160,7 +160,7 @@ def _candidates(task: Task, random: np.random.Generator) -> Array:
     return rigid(matrix_from_vector(axes * tilt[:, None]) @ matrix_from_vector(yaw) @ down, places)
 
 
-def _visible(seen: Array, board: Board, lens: Lens) -> Array:
+def _visible(seen: Array, board: Board, lens: Lens) -> NDArray[np.bool_]:
     """Return for which poses ``(n, 4, 4)`` of the board in the camera it is whole, large enough and seen from front."""
     (width, height), (wide, tall) = board.size, lens.size
     edges = np.array([[0, 0, 0], [width, 0, 0], [0, height, 0], [width, height, 0]])

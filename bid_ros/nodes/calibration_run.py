@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import yaml
 from rclpy.executors import ExternalShutdownException
 
 from bid_ros.calibration.board import Board
@@ -19,6 +20,7 @@ from bid_ros.calibration.shots import Shot, ShotFolder, size_of
 from bid_ros.calibration.twin_scene import TwinCamera
 from bid_ros.cameras.config import CameraConfig
 from bid_ros.core.errors import BidError, CalibrationError
+from bid_ros.core.files import replace_text
 from bid_ros.core.rotation import Array
 from bid_ros.nodes.calibration import SystemWatch, Taken, take, watching
 from bid_ros.system.folder import System
@@ -31,6 +33,8 @@ END_S: Final = 30.0
 FIRST_MOTIONS: Final = 3  # stages that a robot has passed before it is driven to poses
 TWIN_EPISODES: Final = 20
 NICE: Final = 10
+# Of a twin: a computer that also renders large images stutters, which is no fault of a node.
+PATIENT: Final = {name: {"ros__parameters": {"heartbeat_deadline_s": 2.0}} for name in ("arm", "safety")}
 SPEEDS: Final = {"twin": 0.7, "robot": 0.2}  # of homing
 
 
@@ -191,7 +195,9 @@ def _started(session: Session, out: Path) -> Iterator["subprocess.Popen[bytes]"]
     if session.robot_ip:
         words += ["--robot-ip", session.robot_ip, "--unstaged", "--episodes", "1"]  # a stop ends it
     else:
+        replace_text(out / "patient.yaml", yaml.safe_dump(PATIENT))
         words += ["--moving", "0", "--episodes", str(TWIN_EPISODES)]  # the twin goes on after a stop
+        words += ["--parameters", str(out / "patient.yaml")]
         os.nice(NICE)  # rendering waits for the nodes of the twin, not they for it
     out.mkdir(parents=True, exist_ok=True)
     with (out / "system.log").open("wb") as log:
