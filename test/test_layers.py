@@ -14,7 +14,7 @@ TIERS = (
     {"control", "decoding", "safety", "sim"},
     {"robots", "tasks", "teleop", "cameras", "observing"},
     {"policy", "recording", "system", "formats"},
-    {"bench", "curation", "episodes", "evaluation", "importing", "learning", "replay", "views"},
+    {"bench", "calibration", "curation", "episodes", "evaluation", "importing", "learning", "replay", "views"},
     {"nodes", "commands"},
     {"cli"},
 )

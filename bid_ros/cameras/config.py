@@ -1,14 +1,16 @@
 """The camera file: where the image of each camera of a task comes from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from bid_ros.cameras.base import Camera
 from bid_ros.cameras.image import Crop
+from bid_ros.cameras.lens import Lens
 from bid_ros.cameras.model import CameraModel
 from bid_ros.cameras.registry import BY_NODE, CAMERAS, check_source
 from bid_ros.core.errors import CameraError
@@ -24,6 +26,40 @@ def _as_text(address: Any) -> Any:
     return str(address) if type(address) is int else address  # a device number
 
 
+def _as_date(date: str) -> str:
+    try:
+        datetime.fromisoformat(date)
+    except ValueError:
+        raise ValueError("a date as 2026-03-14, or with a time as 2026-03-14T15:09:26+00:00") from None
+    return date
+
+
+Date = Annotated[str, BeforeValidator(str, json_schema_input_type=str), AfterValidator(_as_date)]
+"""A date, perhaps with a time, as text: YAML reads an unquoted one as a date."""
+
+
+@settings(error=CameraError)
+class CalibrationRecord:
+    """How the pose of a camera was measured, by ``bid calibrate``.
+
+    Attributes:
+        date: of the last image.
+        images: number that agreed with each other.
+        error_px: px, distance below which nine of ten corners lay from where they should be.
+        error_mm, error_deg: standard error of position and angle.
+        board_position, board_quaternion: where the board was, m and xyzw: in the base frame for a camera at the wrist,
+            in the tool's frame for a fixed one. ``bid calibrate check`` compares with it.
+    """
+
+    date: Date
+    images: Annotated[int, Field(ge=1)]
+    error_px: Annotated[float, Field(ge=0)]
+    error_mm: Annotated[float, Field(ge=0)]
+    error_deg: Annotated[float, Field(ge=0)]
+    board_position: Vector3
+    board_quaternion: Quaternion
+
+
 @settings(error=CameraError)
 class CameraConfig:
     """Source of one camera.
@@ -33,9 +69,13 @@ class CameraConfig:
         source: ``twin``, ``topic`` (any ROS camera driver) or a device in :data:`bid_ros.cameras.registry.CAMERAS`.
         address: topic, device, serial number or file; empty for the twin.
         crop: (left, top, width, height) in px of the delivered image, before the one resize. None = the whole image.
-        position, quaternion: pose of the optical frame in the base frame, m and xyzw (camera_to_base), of a fixed
-            camera that decisions are drawn over. None = not calibrated.
+        position, quaternion: pose of the optical frame, m and xyzw (camera to ``frame``). Decisions are drawn over a
+            fixed camera that has it. None = not calibrated.
         fovy: vertical field of view in degrees of the cropped image. None = not known.
+        frame: what the camera is fixed to: ``base``, or ``tool`` for one at the wrist.
+        lens: of the whole image, as measured. None = an ideal one with ``fovy``.
+        calibration: how position and quaternion were measured. None: not by ``bid calibrate``.
+        moved: date at which a person has moved the camera last; an older calibration is refused. None: not known.
     """
 
     name: Annotated[str, BY_CALLER]
@@ -45,6 +85,10 @@ class CameraConfig:
     position: Vector3 | None = None
     quaternion: Quaternion | None = None
     fovy: Annotated[float, Field(gt=0, lt=180)] | None = None
+    frame: Literal["base", "tool"] = "base"
+    lens: Lens | None = None
+    calibration: CalibrationRecord | None = None
+    moved: Date | None = None
 
     def __post_init__(self) -> None:
         check_source(self.name, self.source)
@@ -56,11 +100,30 @@ class CameraConfig:
             raise CameraError(f"camera '{self.name}' has half a calibration; valid is position and quaternion, or none")
 
     def model(self, width: int, height: int) -> CameraModel | None:
-        """Pinhole model for images of this size in px, None if the camera is not calibrated."""
-        if self.position is None or self.quaternion is None:
+        """Pinhole model for images of this size in px; None if the camera is not calibrated, or not fixed."""
+        if self.position is None or self.quaternion is None or not self.is_fixed:
             return None
         rotation = matrix_from_quaternion(self.quaternion)
         return CameraModel(np.array(self.position), rotation, self.fovy or DEFAULT_FOVY, width, height)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the pose of the camera is known in the base frame."""
+        return self.position is not None and self.frame == "base"
+
+    def check_not_moved(self, taken: str = "") -> None:
+        """Raise CameraError if the camera was moved after its calibration, or after images of the date ``taken``."""
+        date = taken or (self.calibration.date if self.calibration else "")
+        if date and self.moved and _instant(date) < _instant(self.moved):
+            what = f"images of {date} are" if taken else f"calibration of {date} is"
+            raise CameraError(
+                f"camera '{self.name}': the {what} older than the camera's last move, {self.moved}; "
+                f"valid is a newer one: bid calibrate {'hand-eye' if self.frame == 'tool' else 'fixed'}"
+            )
+
+
+def _instant(date: str) -> float:
+    return datetime.fromisoformat(date).astimezone().timestamp()
 
 
 def load_cameras(path: str | Path, names: Sequence[str], twin: bool = False) -> dict[str, CameraConfig]:
@@ -77,7 +140,21 @@ def load_cameras(path: str | Path, names: Sequence[str], twin: bool = False) -> 
         if name not in names or name not in content:
             problem = "the task does not observe" if name in content else "that the task observes is missing"
             raise CameraError(f"{where}: camera '{name}' {problem}; the task's cameras are {', '.join(names)}")
-    return {name: _camera(f"{where}: {name}", name, content[name], twin) for name in names}
+    cameras = {name: _camera(f"{where}: {name}", name, content[name], twin) for name in names}
+    _check_devices(where, cameras.values())
+    return cameras
+
+
+def _check_devices(where: str, cameras: Iterable[CameraConfig]) -> None:
+    """Raise CameraError if two cameras are the same device: both would show what one of them sees."""
+    known: dict[tuple[str, str], str] = {}
+    for camera in filter(has_sensor, cameras):
+        other = known.setdefault((camera.source, camera.address), camera.name)
+        if other != camera.name:
+            raise CameraError(
+                f"{where}: cameras '{other}' and '{camera.name}' are both {camera.source} {camera.address}; "
+                "valid is another address or serial number for each"
+            )
 
 
 def _camera(where: str, name: str, content: Any, twin: bool) -> CameraConfig:

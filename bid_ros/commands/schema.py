@@ -33,7 +33,15 @@ def run(options: argparse.Namespace) -> int:
     """Write the schemas."""
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    for name in ("task", "system", "cameras", "nodes", "bundle", *(f"robot-{robot}" for robot in ROBOTS.names())):
+    for name in (
+        "task",
+        "system",
+        "cameras",
+        "board",
+        "nodes",
+        "bundle",
+        *(f"robot-{robot}" for robot in ROBOTS.names()),
+    ):
         (out / f"{name}.json").write_text(schema_text(name))
         print(f"wrote {out / name}.json", file=sys.stderr)
     return 0
@@ -85,7 +93,13 @@ def _bundle() -> dict[str, Any]:
     return {**json_schema(Manifest), "additionalProperties": {"type": "object"}}
 
 
-OTHERS: Final = {"cameras": _cameras, "nodes": _nodes, "bundle": _bundle}
+def _board() -> dict[str, Any]:
+    from bid_ros.calibration.board import Board  # OpenCV takes a while to import
+
+    return json_schema(Board)
+
+
+OTHERS: Final = {"board": _board, "cameras": _cameras, "nodes": _nodes, "bundle": _bundle}
 
 
 def _parameter(parameter: Any) -> dict[str, Any]:

@@ -39,3 +39,7 @@ class RecordingError(BidError):
 
 class RemoteError(BidError):
     """A policy elsewhere does not answer in time, or answers with something that is no decision."""
+
+
+class CalibrationError(BidError):
+    """A board is not seen or not the described one, or images and poses do not tell where a camera is."""

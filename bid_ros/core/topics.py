@@ -116,6 +116,9 @@ MARKERS: Final = "monitor/markers"
 OVERLAY: Final = "monitor/overlay"
 ROBOT_DESCRIPTION: Final = "robot_description"
 
+CALIBRATION_POSE: Final = "calibration/pose"
+"""Where ``bid calibrate --drive`` wants the tool, for the device ``poses``."""
+
 ARM_RESET: Final = "arm/reset"
 SAFETY_RESET: Final = "safety/reset"
 TWIN_RESET: Final = "twin/reset"
@@ -167,6 +170,11 @@ def chunk_topic(source: str) -> str:
 def camera_topic(name: str) -> str:
     """Return the image topic of a camera: rgb8, already resized. The cameras of one pair share the stamp."""
     return f"camera/{name}/image"
+
+
+def camera_full_topic(name: str) -> str:
+    """Return the topic of the whole images of a camera that is a device: rgb8, published while somebody listens."""
+    return f"camera/{name}/full"
 
 
 def optical_frame(camera: str) -> str:

@@ -19,6 +19,7 @@ from bid_ros.cameras.config import CameraConfig, has_sensor, load_cameras, open_
 from bid_ros.cameras.content import FrameWatch
 from bid_ros.cameras.image import ImageFitter, decode_image, encode_image
 from bid_ros.cameras.pairing import FramePairing, PairWatch
+from bid_ros.cameras.registry import BY_NODE
 from bid_ros.core import topics
 from bid_ros.core.errors import CameraError
 from bid_ros.core.stamps import stamp_ns
@@ -62,6 +63,8 @@ class CameraNode(BidNode):
         self._pairing = FramePairing(names, rate, self.value("tolerance_s"))
         self._images = {name: self.advertise(topics.camera_topic(name), topics.IMAGES) for name in names}
         self._infos = {name: self.advertise(topics.camera_info_topic(name), topics.CALIBRATIONS) for name in names}
+        devices = [name for name, camera in self._cameras.items() if camera.source not in BY_NODE]
+        self._whole = {name: self.advertise(topics.camera_full_topic(name), topics.IMAGES) for name in devices}
         self._transforms = self.advertise(topics.TF_STATIC)
         self._publish_transforms()
         self._pairs = 0
@@ -89,11 +92,15 @@ class CameraNode(BidNode):
             thread.join(timeout=2.0)
 
     def _publish_transforms(self) -> None:
-        """Publish the poses of the fixed, calibrated cameras. A camera at the wrist has none."""
-        base, now = self._task.base_frame, self.now_ns()
+        """Publish the poses of the calibrated cameras, in the base frame or in that of the tool."""
+        frames, now = {"base": self._task.base_frame, "tool": self._task.tool_frame}, self.now_ns()
         transforms = [
             transform_message(
-                now, base, self.frame_prefix + topics.optical_frame(camera.name), camera.position, camera.quaternion
+                now,
+                frames[camera.frame],
+                self.frame_prefix + topics.optical_frame(camera.name),
+                camera.position,
+                camera.quaternion,
             )
             for camera in self._cameras.values()
             if camera.position is not None and camera.quaternion is not None
@@ -180,6 +187,9 @@ class CameraNode(BidNode):
         if problem := self._watches[camera.name].look(image, now_ns):  # no policy decides on such an image
             self._report(problem)
             return
+        if camera.name in self._whole and self._whole[camera.name].get_subscription_count():  # bid calibrate
+            frame = self.frame_prefix + topics.optical_frame(camera.name)
+            self._whole[camera.name].publish(Image(header=header(stamp_ns, frame), **encode_image(image)))
         with self._lock:
             pairs = self._pairing.add(camera.name, stamp_ns, fitted)
         for pair in pairs:

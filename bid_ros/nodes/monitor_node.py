@@ -61,7 +61,7 @@ class MonitorNode(BidNode):
         self.subscribe(EPISODE_EVENT, partial(self._on_message, EPISODE_EVENT))
         self._model = robot_model(self, self._task) if self.value("robot_model") else None
         self.subscribe(ARM_STATUS, self._on_arm, patient=True)
-        drawn = next((camera for camera in cameras.values() if camera.position is not None), None)
+        drawn = next((camera for camera in cameras.values() if camera.is_fixed), None)
         if drawn is None:
             self.get_logger().warning(f"no camera of {self.value('cameras')} is calibrated, so no overlay is drawn")
         else:

@@ -5,10 +5,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from bid_ros.cameras.config import load_cameras
+from bid_ros.cameras.registry import BY_NODE
 from bid_ros.core import topics
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
-from bid_ros.core.topics import body_topic, camera_info_topic, camera_topic, chunk_topic, feature_topic
+from bid_ros.core.topics import (
+    body_topic,
+    camera_full_topic,
+    camera_info_topic,
+    camera_topic,
+    chunk_topic,
+    feature_topic,
+)
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.safety.arbiter import PRIORITY
 from bid_ros.system.folder import System
@@ -71,7 +79,7 @@ def endpoints_of(system: System, twin: bool) -> dict[str, Endpoints]:
 
 
 def _visitors(system: System, twin: bool) -> Mapping[str, Endpoints]:
-    """Return the ends of a person's commands: ``bid reset``, ``operator``, ``check``, ``view`` and ``top``."""
+    """Return the ends of a person's commands, such as ``bid reset``."""
     observed = {feature_topic(feature) for feature in system.task.observation}
     # Each of them has the number of its process at the end of its name.
     followed = frozenset(name.replace("~", "bid_follow_*") for name in PARAMETERS)
@@ -79,6 +87,10 @@ def _visitors(system: System, twin: bool) -> Mapping[str, Endpoints]:
         "bid_reset": _ends(call=RESETS),
         "bid_operator": _ends((topics.EPISODE_NOTE,), call=OF_A_PERSON),
         "bid_check": _ends((), {*observed, *_camera_topics(system, twin)}),
+        "bid_calibrate": _ends(
+            (topics.CALIBRATION_POSE,),
+            {topics.ARM_STATUS, *_camera_topics(system, twin), *_whole(system, twin), *([topics.TWIN_SCENE] * twin)},
+        ),
         "bid_follow": _ends((), system_topics(system.task), followed),
     }
 
@@ -88,6 +100,13 @@ def _camera_topics(system: System, twin: bool) -> list[str]:
     names = [camera.name for camera in system.task.cameras]
     cameras = load_cameras(system.file("cameras.yaml"), names, twin).values()
     return [item.address for item in cameras if item.source == "topic"]
+
+
+def _whole(system: System, twin: bool) -> list[str]:
+    """Return the topics of the whole images of cameras that are devices."""
+    names = [camera.name for camera in system.task.cameras]
+    cameras = load_cameras(system.file("cameras.yaml"), names, twin).values()
+    return [camera_full_topic(item.name) for item in cameras if item.source not in BY_NODE]
 
 
 def _with(ends: Endpoints, published: Iterable[str]) -> Endpoints:
@@ -108,7 +127,7 @@ def _cameras(system: System, twin: bool) -> Mapping[str, Endpoints]:
     markers = (topics.MARKERS, topics.OVERLAY, topics.TF, topics.ROBOT_DESCRIPTION)
     seen = (topics.DECISION, topics.SAFETY_STATE, topics.SAFETY_CHUNK, topics.EPISODE_EVENT, topics.ARM_STATUS)
     return {
-        "camera": _ends([*images, topics.TF_STATIC], heard),
+        "camera": _ends([*images, *_whole(system, twin), topics.TF_STATIC], heard),
         "monitor": _ends(markers, [*seen, *map(camera_topic, names)]),
         "recorder": _ends((), system_topics(system.task)),
     }

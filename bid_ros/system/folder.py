@@ -113,7 +113,10 @@ class System:
         from bid_ros.cameras.config import load_cameras  # OpenCV takes a while to import
 
         self.check_task()
-        load_cameras(self.file("cameras.yaml"), [camera.name for camera in self.task.cameras], twin)
+        for camera in load_cameras(
+            self.file("cameras.yaml"), [camera.name for camera in self.task.cameras], twin
+        ).values():
+            camera.check_not_moved()
         load_arm_config(self.file("robot.yaml"), ANY_ADDRESS, twin, self.task.robot)
         if self.task.limits.min_self_distance is not None:
             check_known(self.task, self.arm(twin) or posed_arm(self.task, self.file("robot.yaml"), twin))

@@ -56,7 +56,7 @@ def _pictures(
     reader: BagReader, task: Task, cameras: Mapping[str, CameraConfig], places: ToolPlaces
 ) -> Iterator[Picture]:
     names = list(cameras)
-    drawn = next((name for name in names if cameras[name].position is not None), None)
+    drawn = next((name for name in names if cameras[name].is_fixed), None)
     if drawn is None:
         raise CameraError("the camera file gives no camera's pose; valid is position and quaternion of at least one")
     painter = DecisionPainter(cameras[drawn], task, places)

@@ -69,7 +69,7 @@ class RerunView:
         self._safety = self._mode = ""
         self._until: dict[str, int] = {}
         names = [camera.name for camera in task.cameras]
-        drawn = next((name for name in names if name in cameras and cameras[name].position is not None), None)
+        drawn = next((name for name in names if name in cameras and cameras[name].is_fixed), None)
         self._painter = None if drawn is None else DecisionPainter(cameras[drawn], task, places)
         self._others: Mapping[str, Callable[[Any], None]] = {
             DECISION: self._on_decision,

@@ -114,3 +114,40 @@ def test_a_topic_is_no_device(tmp_path):
 )
 def test_only_a_device_surely_has_a_sensor_whose_noise_no_two_images_share(source, address, sensor):
     assert has_sensor(CameraConfig("wrist", source, address)) is sensor
+
+
+def test_two_cameras_of_one_serial_number_are_refused(tmp_path):
+    text = GOOD.replace(
+        "source: uvc, address: 0, crop: [80, 0, 480, 480]", 'source: realsense, address: "123622270732"'
+    )
+    with pytest.raises(
+        CameraError, match="'third_person' and 'wrist' are both realsense 123622270732; valid is another"
+    ):
+        load(tmp_path, text)
+
+
+CALIBRATED = """
+  frame: tool
+  position: [0.1, 0.0, -0.05]
+  quaternion: [0.0, 0.0, 0.0, 1.0]
+  calibration: {date: 2026-03-14T15:09:26+00:00, images: 15, error_px: 0.9, error_mm: 0.5, error_deg: 0.05,
+    board_position: [0.4, 0.0, 0.0], board_quaternion: [1.0, 0.0, 0.0, 0.0]}
+"""
+
+
+@pytest.mark.parametrize(("moved", "refused"), [("2026-03-13", False), ("2026-03-16", True), ("'yesterday'", None)])
+def test_a_calibration_older_than_the_last_move_is_refused(tmp_path, moved, refused):
+    text = (
+        f"third_person: {{source: uvc, address: 0}}\nwrist:\n  source: uvc\n  address: 1\n  moved: {moved}{CALIBRATED}"
+    )
+    if refused is None:
+        with pytest.raises(CameraError, match="moved is 'yesterday'; valid is a date as 2026-03-14"):
+            load(tmp_path, text)
+        return
+    wrist = load(tmp_path, text)["wrist"]
+    assert wrist.model(96, 96) is None, "it is drawn over by nobody: it moves with the tool"
+    if not refused:
+        wrist.check_not_moved()
+        return
+    with pytest.raises(CameraError, match=r"older than the camera's last move, 2026-03-16; .* bid calibrate hand-eye"):
+        wrist.check_not_moved()

@@ -118,6 +118,7 @@ def test_pairs_get_one_stamp_and_the_tasks_shape(bench, root, tmp_path):
 def test_calibration_and_pose_of_a_camera_are_published_in_the_frames_of_its_system(bench, root, tmp_path):
     turned = [0.0, 1.0, 0.0, 0.0]  # looks straight down
     cameras = topics(position=[0.4, 0.1, 0.9], quaternion=turned, fovy=90.0)
+    cameras["wrist"] |= {"frame": "tool", "position": [0.1, 0.0, -0.05], "quaternion": [0.0, 0.0, 0.0, 1.0]}
     harness = Harness(bench, root, tmp_path, cameras, "-r", "__ns:=/left", namespace="/left")
     infos: dict[str, list[CameraInfo]] = {name: [] for name in NAMES}
     for name in NAMES:
@@ -140,7 +141,9 @@ def test_calibration_and_pose_of_a_camera_are_published_in_the_frames_of_its_sys
     heard: list[TFMessage] = []
     bench.node.create_subscription(TFMessage, "/tf_static", heard.append, STATIC_TRANSFORMS)
     assert bench.until(lambda: heard, START_S)
-    (transform,) = heard[0].transforms
+    transform, wrist_transform = heard[0].transforms
+    ends = wrist_transform.header.frame_id, wrist_transform.child_frame_id
+    assert ends == ("left/tool", "left/wrist_optical_frame")
     assert (transform.header.frame_id, transform.child_frame_id) == ("left/base", "left/third_person_optical_frame")
     place, turn = transform.transform.translation, transform.transform.rotation
     assert [place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w] == [0.4, 0.1, 0.9, *turned]
@@ -249,10 +252,13 @@ def write_bag(folder, seconds):
 def test_the_images_of_a_bag_stand_in_for_cameras_without_end(bench, root, tmp_path):
     write_bag(tmp_path / "bag", seconds=2)
     bag = {name: {"source": "bag", "address": f"bag:/camera/{name}/image"} for name in NAMES}
+    whole: list[Image] = []
+    bench.node.create_subscription(Image, "/camera/wrist/full", whole.append, IMAGE)  # as bid calibrate does
     harness = Harness(bench, root, tmp_path, bag)
     harness.pictures.clear()
     # Two seconds are twenty pairs: the bag has begun again in these.
     assert bench.until(lambda: min(map(len, harness.images.values())) > 35, 2 * START_S), harness.diagnosis
+    assert len(whole) > 5 and (whole[-1].width, whole[-1].height) == (96, 96)
     levels = {name: [int(image.data[0]) for image in harness.images[name]] for name in NAMES}
     assert levels["wrist"][:35] == levels["third_person"][:35] and set(levels["wrist"]) == set(range(20))
     stamps = [stamp_ns(image) for image in harness.images["wrist"]]
