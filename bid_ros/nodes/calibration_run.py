@@ -198,11 +198,12 @@ def _started(session: Session, out: Path) -> Iterator["subprocess.Popen[bytes]"]
         replace_text(out / "patient.yaml", yaml.safe_dump(PATIENT))
         words += ["--moving", "0", "--episodes", str(TWIN_EPISODES)]  # the twin goes on after a stop
         words += ["--parameters", str(out / "patient.yaml")]
-        os.nice(NICE)  # rendering waits for the nodes of the twin, not they for it
     out.mkdir(parents=True, exist_ok=True)
     with (out / "system.log").open("wb") as log:
         command = [sys.executable, "-m", "bid_ros.cli", *words]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        if not session.robot_ip:
+            os.nice(NICE)  # after it has started: rendering waits for the nodes of the twin, not they for it
         try:
             yield process
         finally:
