@@ -16,8 +16,10 @@ tree=$work/tree
 if [ ! -x $work/venv/bin/mutmut ]; then
   "$python" -m venv --without-pip $work/venv
   scripts/uv.sh pip install --quiet --python $work/venv/bin/python mutmut==3.8.1
-  echo "$site" >"$(echo $work/venv/lib/python3.*/site-packages)/project.pth"
 fi
+# With the folder of Pinocchio, which a .pth file names there: Python reads such files of its own site alone.
+{ echo "$site"; ls -d "$site"/cmeel.prefix/lib/python3.*/site-packages 2>/dev/null || true; } \
+  >"$(echo $work/venv/lib/python3.*/site-packages)/project.pth"
 
 # The working tree, without what was deleted and its conftest.py: that imports ROS, which is not needed here.
 mkdir -p $tree
