@@ -1,0 +1,175 @@
+"""``bid calibrate limits`` beside a running system: the bench plays the arm that a person guides."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+
+import numpy as np
+import pytest
+from fork_server import fork_server
+from forked_bid import bid
+from qos import EVENT, STATE
+from std_msgs.msg import String
+
+from bid_msgs.msg import ArmStatus
+from bid_ros.core.rotation import DOWN_QUATERNION
+from bid_ros.core.task import load_task
+from bid_ros.nodes.ros_messages import pose_message, time_message
+from bid_ros.system.folder import find_system
+from bid_ros.system.stages import note_stage
+
+ROBOT = "172.16.0.2"
+START_S = 40.0
+TABLE = [[0.4, -0.2, 0.05], [0.6, -0.2, 0.05], [0.4, 0.2, 0.05]]
+WORKSPACE = [[0.35, -0.25, 0.08], [0.65, 0.25, 0.5]]
+START = [[0.42, -0.1, 0.3], [0.52, 0.1, 0.38]]
+
+
+@pytest.fixture
+def folder(root, tmp_path):
+    return shutil.copytree(root / "config" / "franka_place", tmp_path / "system")
+
+
+class Guided:
+    """An arm that is where it is put, and the command whose questions a person answers."""
+
+    def __init__(self, bench, folder, output, *words: str) -> None:
+        self.bench, self.output, self.place = bench, output, np.array([0.5, 0.0, 0.3])
+        self.speed, self.source, self.shown, self._read = 0.0, "", [], 0
+        self._arm = bench.node.create_publisher(ArmStatus, "/arm/status", STATE)
+        bench.node.create_subscription(String, "/calibration/limits", lambda said: self.shown.append(said.data), EVENT)
+        bench.node.create_timer(0.02, self._publish)
+        given, self._answers = os.pipe()
+        with output.open("wb") as file:
+            words = ("calibrate", "limits", str(folder), *words)
+            self.process = fork_server().start("bid_ros.cli", words, (given, file.fileno(), file.fileno()))
+        os.close(given)
+
+    def _publish(self) -> None:
+        self.place = self.place + np.array([0.02 * self.speed, 0.0, 0.0])
+        status = ArmStatus(tool=pose_message(self.place, DOWN_QUATERNION), source=self.source)
+        status.header.stamp = time_message(time.time_ns())
+        self._arm.publish(status)
+
+    def until(self, words: str) -> None:
+        """Wait until the command says something new."""
+        found = lambda: words in self.output.read_text()[self._read :]  # noqa: E731
+        assert self.bench.until(lambda: found() or self.process.poll() is not None, START_S), self.output.read_text()
+        assert found(), self.output.read_text()
+        self._read = self.output.read_text().index(words, self._read) + len(words)
+
+    def answer(self, line: str, words: str = "q ends:") -> None:
+        """Answer the question, and wait for the next one, or for other words."""
+        os.write(self._answers, f"{line}\n".encode())
+        self.until(words)
+
+    def points(self, points) -> None:
+        for place in points:
+            self.place = np.array(place)
+            self.answer("", "the tool is at [")
+
+    def ended(self) -> int:
+        assert self.bench.until(lambda: self.process.poll() is not None, START_S)
+        os.close(self._answers)
+        return self.process.wait(START_S)
+
+
+def test_a_person_guides_the_arm_to_points_and_the_limits_are_written_after_a_yes(bench, folder, tmp_path):
+    note_stage(find_system(folder), ROBOT, 1, {"passed": True})
+    before = (folder / "task.yaml").read_text()
+    guided = Guided(bench, folder, tmp_path / "said", "--robot-ip", ROBOT, "--margin", "0.02", "--json")
+    guided.until("table, 0 points.")
+    guided.answer("d", "not taken over: the table has 0 points; valid are 3 or more")
+    guided.answer("x", "'x' is unknown; valid are [enter], u, d and q")
+    guided.speed = 0.05
+    guided.answer("", "not taken: the arm moved by ")
+    guided.speed = 0.0
+    guided.points([*TABLE, [0.5, 0.0, 0.15]])
+    guided.answer("d", "not taken over: the table's points are up to ")
+    guided.answer("u", "table, 3 points.")
+    guided.answer("d", "workspace, 0 points.")
+    guided.points(WORKSPACE)
+    assert bench.until(lambda: any('"points": [[0.35' in text for text in guided.shown))
+    guided.answer("d", "start, 0 points.")
+    guided.source = "teleop"
+    guided.points([[0.2, -0.1, 0.3]])
+    guided.until("it is at the edge of the present workspace, beyond which no device drives it")
+    guided.points(START)
+    guided.answer(
+        "d", "not taken over: the start box runs along x from 0.220 to 0.500 m; valid is inside the workspace"
+    )
+    guided.answer("u")
+    guided.answer("u")
+    guided.answer("u", "start, 0 points.")
+    guided.points(START)
+    guided.answer("d", "yes, or anything else:")
+    assert (folder / "task.yaml").read_text() == before, "nobody has said yes"
+    assert json.loads(guided.shown[-1])["workspace"] == {"low": [0.37, -0.23, 0.1], "high": [0.63, 0.23, 0.48]}
+    guided.answer("yes", "}")
+    assert guided.ended() == 0
+    said = guided.output.read_text()
+    changed = (
+        "workspace    [0.300, -0.300, 0.020] to [0.700, 0.300, 0.600] m -> [0.370, -0.230, 0.100] to [0.630, 0.230,"
+    )
+    assert changed in said and f"the stages that {ROBOT} has passed begin anew" in said
+    task = load_task(folder / "task.yaml")
+    assert task.limits.workspace_max == (0.63, 0.23, 0.48) and task.start.tool_min == (0.44, -0.08, 0.32)
+    # The fingers touched 9 mm below the tool's own point; the balls they are made of are up to 1 mm larger.
+    assert 0.05 - 0.016 + 0.02 <= task.limits.keep_out[0].offset <= 0.05 - 0.009 + 0.02
+    assert (folder / "task.yaml").read_text().count("#") == before.count("#")
+    assert json.loads(said.splitlines()[-1].partition("else: ")[2])["start"]["after"] == {
+        "low": [0.44, -0.08, 0.32],
+        "high": [0.5, 0.08, 0.36],
+    }
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (("q",), "error: ended before all was measured, so nothing is written"),
+        (("", "", "d", "no"), "error: not confirmed, so nothing is written"),
+    ],
+)
+def test_without_a_yes_nothing_is_written_and_nothing_is_shown_any_more(bench, folder, tmp_path, answers, said):
+    before = (folder / "task.yaml").read_text()
+    guided = Guided(bench, folder, tmp_path / "said", "start", "--robot-ip", ROBOT)
+    guided.until("start, 0 points.")
+    for place, answer in zip([*START, START[0], START[0]], answers, strict=False):
+        guided.place = np.array(place)
+        guided.answer(answer, said if answer == answers[-1] else ":")
+    assert guided.ended() == 2
+    assert bench.until(lambda: guided.shown[-1:] == ["{}"])
+    assert (folder / "task.yaml").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("wrist",), "'wrist' is no limit; valid are table, workspace, start, or none for all"),
+        (("--margin", "0.5"), "--margin is 0.5 m; valid is 0 to 0.1 m"),
+        (("--margin", "nan"), "--margin is nan m; valid is 0 to 0.1 m"),
+        (("--drive",), "--drive is given; it is not valid with limits"),
+        (("--from", "x"), "--from is given; it is not valid with limits"),
+        (("--namespace", "a b"), "namespace is 'a b'; valid are"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_changes_nothing(folder, words, said):
+    before = (folder / "task.yaml").read_text()
+    done = bid("calibrate", "limits", str(folder), *words)
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert (folder / "task.yaml").read_text() == before
+
+
+def test_a_margin_is_of_limits_alone(folder):
+    done = bid("calibrate", "board", str(folder), "--margin", "0.01")
+    assert done.returncode == 2 and "--margin is given with board; valid with limits" in done.stderr
+
+
+@pytest.mark.long
+def test_an_arm_that_is_silent_is_one_sentence(folder, ros_domain):
+    done = bid("calibrate", "limits", str(folder), limit_s=60.0)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert "no arm is heard on arm/status; valid is a running system" in done.stderr
