@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import time
 
 import numpy as np
 import pytest
 from fork_server import fork_server
-from forked_bid import bid
+from forked_bid import bid, start_bid
+from geometry_msgs.msg import PoseStamped
 from qos import EVENT, STATE
 from std_msgs.msg import String
 
 from bid_msgs.msg import ArmStatus
+from bid_ros.calibration.limits import limits_of
 from bid_ros.core.rotation import DOWN_QUATERNION
 from bid_ros.core.task import load_task
-from bid_ros.nodes.ros_messages import pose_message, time_message
+from bid_ros.nodes.ros_messages import pose_message, pose_stamped, time_message
 from bid_ros.system.folder import find_system
 from bid_ros.system.stages import note_stage
 
@@ -33,20 +36,68 @@ def folder(root, tmp_path):
     return shutil.copytree(root / "config" / "franka_place", tmp_path / "system")
 
 
-class Guided:
-    """An arm that is where it is put, and the command whose questions a person answers."""
+class Person:
+    """Answers the questions of the command.
+
+    Attributes:
+        output: file of what the command says.
+        process: the command.
+        shown: what those who watch are told.
+    """
 
     def __init__(self, bench, folder, output, *words: str) -> None:
-        self.bench, self.output, self.place = bench, output, np.array([0.5, 0.0, 0.3])
-        self.speed, self.source, self.shown, self._read = 0.0, "", [], 0
-        self._arm = bench.node.create_publisher(ArmStatus, "/arm/status", STATE)
+        self.bench, self.output, self.shown, self._read = bench, output, [], 0
         bench.node.create_subscription(String, "/calibration/limits", lambda said: self.shown.append(said.data), EVENT)
-        bench.node.create_timer(0.02, self._publish)
         given, self._answers = os.pipe()
         with output.open("wb") as file:
             words = ("calibrate", "limits", str(folder), *words)
             self.process = fork_server().start("bid_ros.cli", words, (given, file.fileno(), file.fileno()))
         os.close(given)
+
+    def until(self, words: str) -> None:
+        """Wait until the command says something new."""
+
+        def place() -> int:
+            return self.output.read_text().find(words, self._read)
+
+        self.bench.until(lambda: place() >= 0 or self.process.poll() is not None, START_S)
+        assert place() >= 0, self.output.read_text()
+        self._read = place() + len(words)
+
+    def answer(self, line: str, words: str = "q ends:") -> None:
+        """Answer the question, and wait for the next one, or for other words."""
+        os.write(self._answers, f"{line}\n".encode())
+        self.until(words)
+
+    def points(self, places) -> None:
+        """Bring the arm to points, and take each."""
+        for place in places:
+            self.bring(np.array(place))
+            self.answer("", "the tool is at [")
+
+    def ended(self) -> int:
+        assert self.bench.until(lambda: self.process.poll() is not None, START_S)
+        os.close(self._answers)
+        return self.process.wait(START_S)
+
+
+class Guided(Person):
+    """A person whose arm is where it is put.
+
+    Attributes:
+        place: of the tool, m.
+        speed: of the tool along x, m/s.
+        source: of the chunks that the arm follows.
+    """
+
+    def __init__(self, bench, *given) -> None:
+        self.place, self.speed, self.source = np.array([0.5, 0.0, 0.3]), 0.0, ""
+        self._arm = bench.node.create_publisher(ArmStatus, "/arm/status", STATE)
+        bench.node.create_timer(0.02, self._publish)
+        super().__init__(bench, *given)
+
+    def bring(self, place) -> None:
+        self.place = place
 
     def _publish(self) -> None:
         self.place = self.place + np.array([0.02 * self.speed, 0.0, 0.0])
@@ -54,27 +105,31 @@ class Guided:
         status.header.stamp = time_message(time.time_ns())
         self._arm.publish(status)
 
-    def until(self, words: str) -> None:
-        """Wait until the command says something new."""
-        found = lambda: words in self.output.read_text()[self._read :]  # noqa: E731
-        assert self.bench.until(lambda: found() or self.process.poll() is not None, START_S), self.output.read_text()
-        assert found(), self.output.read_text()
-        self._read = self.output.read_text().index(words, self._read) + len(words)
 
-    def answer(self, line: str, words: str = "q ends:") -> None:
-        """Answer the question, and wait for the next one, or for other words."""
-        os.write(self._answers, f"{line}\n".encode())
-        self.until(words)
+class Driven(Person):
+    """A person who drives the arm of a system that runs."""
 
-    def points(self, points) -> None:
-        for place in points:
-            self.place = np.array(place)
-            self.answer("", "the tool is at [")
+    def __init__(self, bench, *given) -> None:
+        self.tool = np.empty(0)
+        self._goals = bench.node.create_publisher(PoseStamped, "/calibration/pose", STATE)
+        bench.node.create_subscription(ArmStatus, "/arm/status", self._on_status, STATE)
+        assert bench.until(lambda: len(self.tool), START_S), "the system starts"
+        super().__init__(bench, *given)
 
-    def ended(self) -> int:
-        assert self.bench.until(lambda: self.process.poll() is not None, START_S)
-        os.close(self._answers)
-        return self.process.wait(START_S)
+    def bring(self, place) -> None:
+        """Ask for a pose until the tool is there and rests."""
+        goal, before = pose_stamped(time.time_ns(), "", place, DOWN_QUATERNION), []
+
+        def there() -> bool:
+            before.append(self.tool)
+            old = before[-min(len(before), 50)]
+            return len(before) > 50 and max(np.abs(self.tool - old).max(), np.abs(self.tool - place).max() / 30) < 4e-4
+
+        assert self.bench.until(there, 60.0, each=lambda: self._goals.publish(goal)), (place, self.tool)
+
+    def _on_status(self, message: ArmStatus) -> None:
+        at = message.tool.position
+        self.tool = np.array([at.x, at.y, at.z])
 
 
 def test_a_person_guides_the_arm_to_points_and_the_limits_are_written_after_a_yes(bench, folder, tmp_path):
@@ -173,3 +228,34 @@ def test_an_arm_that_is_silent_is_one_sentence(folder, ros_domain):
     done = bid("calibrate", "limits", str(folder), limit_s=60.0)
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
     assert "no arm is heard on arm/status; valid is a running system" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_a_person_drives_the_twin_to_its_limits(bench, folder, tmp_path, patient):
+    workspace, start = [[0.42, -0.1, 0.17], [0.6, 0.15, 0.45]], [[0.45, -0.06, 0.25], [0.55, 0.1, 0.36]]
+    words = ("up", str(folder), "--driver", "poses", "--device-settings", "{speed: 0.7}", "--timeout", "3600")
+    words = (*words, "--no-record", "--moving", "0", "--parameters", patient, "--out", str(tmp_path / "out"))
+    system = start_bid(*words, output=tmp_path / "up")
+    try:
+        person = Driven(bench, folder, tmp_path / "said")
+        person.until("table, 0 points.")
+        # Not lower, and not far to the side: the camera at the wrist would see nothing but a table of one colour.
+        person.points([[0.45, -0.06, 0.14], [0.58, -0.06, 0.14], [0.45, 0.08, 0.14]])
+        person.answer("d", "workspace, 0 points.")
+        person.points(workspace)
+        person.answer("d", "start, 0 points.")
+        person.points(start)
+        person.answer("d", "yes, or anything else:")
+        person.answer("yes", "start the system again: what runs has the old limits")
+        assert person.ended() == 0
+    finally:
+        system.send_signal(signal.SIGINT)
+        system.wait(START_S)
+    print((tmp_path / "said").read_text(), (folder / "task.yaml").read_text())
+    found = limits_of(load_task(folder / "task.yaml"))
+    # The arm's impedance lets the tool rest some mm from where it was sent.
+    for box, (low, high) in ((found.workspace, workspace), (found.start, start)):
+        assert np.array(box.low) == pytest.approx(np.array(low) + 0.01, abs=0.012)
+        assert np.array(box.high) == pytest.approx(np.array(high) - 0.01, abs=0.012)
+    assert found.table.offset == pytest.approx(0.14, abs=0.012) and found.table.normal[2] > 0.99
