@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import time
 
 import numpy as np
@@ -13,8 +14,10 @@ import pytest
 from fork_server import fork_server
 from forked_bid import bid, start_bid
 from geometry_msgs.msg import PoseStamped
+from nodes.arm_harness import arm_parameters
 from qos import EVENT, STATE
 from std_msgs.msg import String
+from ur_twin import free_address
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.calibration.limits import limits_of
@@ -26,6 +29,7 @@ from bid_ros.system.stages import note_stage
 
 ROBOT = "172.16.0.2"
 START_S = 40.0
+DASHBOARD = 29999
 TABLE = [[0.4, -0.2, 0.05], [0.6, -0.2, 0.05], [0.4, 0.2, 0.05]]
 WORKSPACE = [[0.35, -0.25, 0.08], [0.65, 0.25, 0.5]]
 START = [[0.42, -0.1, 0.3], [0.52, 0.1, 0.38]]
@@ -198,6 +202,25 @@ def test_without_a_yes_nothing_is_written_and_nothing_is_shown_any_more(bench, f
     assert guided.ended() == 2
     assert bench.until(lambda: guided.shown[-1:] == ["{}"])
     assert (folder / "task.yaml").read_text() == before
+
+
+def test_an_arm_that_nobody_controls_is_heard_all_the_same(bench, root, tmp_path):
+    """So a person may guide it by hand, which ends the program of a UR."""
+    folder, address, statuses = shutil.copytree(root / "config" / "ur5_pick", tmp_path / "system"), free_address(), []
+    bench.node.create_subscription(ArmStatus, "/arm/status", statuses.append, STATE)
+    bench.start("twin", {"task": str(folder / "task.yaml"), "address": address})
+    bench.start("arm", arm_parameters(address, "ur5_pick"))
+    assert bench.until(lambda: statuses, 2 * START_S)
+    with socket.create_connection((address, DASHBOARD)) as pendant:
+        pendant.recv(1024)
+        pendant.sendall(b"stop\n")
+        assert b"Stopped" in pendant.recv(1024)
+    assert bench.until(lambda: statuses[-1].mode == ArmStatus.FAULT, START_S), statuses[-1]
+    person = Person(bench, folder, tmp_path / "said", "--robot-ip", address)
+    person.until("table, 0 points.")
+    person.answer("", "the tool is at [")
+    person.answer("q", "error: ended before all was measured")
+    assert person.ended() == 2
 
 
 @pytest.mark.parametrize(
