@@ -1,21 +1,24 @@
 """What is drawn of a system in space: named lines, boxes and words, made from its messages. Every viewer shows these.
 
-============ ==========================================================================================
-part         meaning
-============ ==========================================================================================
-candidates   strong candidates that were kept, green = the smallest total loss to blue = the largest
-trimmed      strong candidates that were trimmed, white and faint
-weak         samples of the weak policy, red and faint
-previous     previous decision from now on, violet
-selected     decision, yellow
-forwarded    chunk of a person or of the episode node that safety let through, light blue
-trail        where the tool was since the episode was prepared, orange
-workspace    box that the task's limits keep the tool in; red while safety stops the arm
-safety       state of the safety node in words, above the workspace
-start        box of the tool's start positions, grey
-keep_out/X   place X where nothing of the tool may be, dark red; a plane is drawn below or beside the workspace
-new/X        limit X as it is measured now, and the points it is made of, pink
-============ ==========================================================================================
+=============== ====================================================================================================
+part            meaning
+=============== ====================================================================================================
+candidates      strong candidates that were kept, green = the smallest total loss to blue = the largest
+trimmed         strong candidates that were trimmed, white and faint
+weak            samples of the weak policy, red and faint
+previous        previous decision from now on, violet
+selected        decision, yellow
+forwarded       chunk of a person or of the episode node that safety let through, light blue
+trail           where the tool was since the episode was prepared, orange
+workspace       box that the task's limits keep the tool in; red while safety stops the arm
+safety          state of the safety node in words, above the workspace
+start           box of the tool's start positions, grey
+keep_out/table  place where nothing of the tool may be, by its name, dark red; a plane is as large as the workspace
+new/table       this limit as ``bid calibrate limits`` measures it, pink
+new/workspace   likewise
+new/start       likewise
+new/points      the points that limits are made of, pink
+=============== ====================================================================================================
 
 The messages may be those of rclpy or read from a bag: only their fields are used.
 """
