@@ -4,14 +4,13 @@ import threading
 from typing import Final
 
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.core.fault_words import BUSY
 
 # A look counts as at most this much silence, ns. A listener that was held up itself cannot say that nothing came.
 MOST_NS: Final = 30_000_000
 # A twin that nothing moves cannot move. A computer that starts a system, or does much else, may hold it up for so long,
 # s: beside a test suite, with priorities of its own, it did for 1.4 s.
 RESTING_TWIN_S: Final = 2.0
-_TWIN: Final = f"it is a twin, so find what {BUSY}"
+_TWIN: Final = "it is a twin, so find what keeps this computer busy"  # holds fault_words.BUSY
 
 
 class Unheard:
