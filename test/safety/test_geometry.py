@@ -55,6 +55,21 @@ def test_a_thin_wall_between_two_rows_is_found(task, chunk):
     assert verdict.rule == "keep_out" and verdict.row == 0 and "'wall' at action 0" in verdict.reason
 
 
+def test_a_thin_wall_that_a_far_part_passes_while_the_tool_turns_is_found(task, chunk):
+    """The tool's point stands. Its far end goes 0.3 m between two rows, across a wall of 5 mm."""
+    camera = ToolPart("camera", (1.0, 0.0, 0.0), 0.006)
+    actions = chunk(column(2, 0.3)).actions[None, :2]
+    tool, turn = actions[0, 0, :3], np.array([DOWN, matrix_from_vector([0.0, 0.0, 0.3]) @ DOWN])
+    way = turn[:, :, 0]
+    for share in (0.2, 0.4, 0.6, 0.8):
+        x, y, z = tool + way[0] + share * (way[1] - way[0])
+        wall = KeepOut("wall", (x - 0.1, y - 0.0025, z - 0.1), (x + 0.1, y + 0.0025, z + 0.1))
+        walled = kept_out(task, wall, parts=(camera,))
+        (bound,) = GeometryEnvelope(walled).bounds(actions[..., :3], turn[None], actions)
+        assert not bound.kept[0]
+        assert "'camera' comes" in bound.refusal(0).reason and bound.refusal(0).row == 0
+
+
 def test_only_what_can_still_be_executed_counts(task, chunk):
     post = KeepOut("post", (0.45, 0.1, 0.0), (0.55, 0.3, 0.6))
     envelope = Envelope(kept_out(task, post, max_acceleration=50.0))

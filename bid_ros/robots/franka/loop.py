@@ -194,7 +194,7 @@ class FrankaLoop(DriverLoop):
         self._mode, self._ended_ns = Mode.IDLE, None
 
     def _look(self, now_ns: int) -> None:
-        lost = self._watch.look(self._robot.newest(), now_ns)
+        lost = self._watch.look(self._robot.newest(), now_ns, self._mode is Mode.IDLE)
         if lost:
             self._lose(lost)
         elif self._usable and self._robot.trouble():
@@ -236,6 +236,7 @@ class FrankaLoop(DriverLoop):
         self._goal, dynamics = arguments
         self._halted, self._outcome, self._mode = False, MotionOutcome.NONE, Mode.MOVING
         self._silence = Unheard(self._config.silence_timeout_s)
+        self._watch.move()
         self._work = self._robot.move(self._goal, dynamics)
         return ""
 

@@ -94,6 +94,10 @@ class FrankaWatch:
             self._tool.begin(pose, self.reading.pose, now_ns)
         self._tool.sent(pose, now_ns)
 
+    def move(self) -> None:
+        """A joint motion begins. How long the robot was silent at rest does not count any more."""
+        self._silence = Unheard(self._config.state_timeout_s)
+
     def end(self) -> None:
         """The robot follows nothing any more."""
         self._begun_ms = None
@@ -101,8 +105,14 @@ class FrankaWatch:
         self._tool.end()
         self._joints.end()
 
-    def look(self, newest: FrankaReading, now_ns: int) -> str:
-        """Judge the newest state at ``now_ns``. Return one sentence on why the robot is lost; empty if it is not."""
+    def look(self, newest: FrankaReading, now_ns: int, at_rest: bool = False) -> str:
+        """Judge the newest state. Return one sentence on why the robot is lost; empty if it is not.
+
+        Args:
+            newest: state.
+            now_ns: steady time in ns.
+            at_rest: nothing moves the arm: no set-point, no joint motion, and no stop that goes on.
+        """
         where, end = f"robot at {self._config.address}", "then reset"
         silent_s = self._silence.look(newest.robot_ms, now_ns)
         # While nothing is controlled, a state that was on its way may be read after a newer one.
@@ -115,7 +125,7 @@ class FrankaWatch:
                 self.reading = newest
         if self._doubt:
             return f"{where} contradicts itself, {self._doubt}: compare it with what Desk shows, {end}"
-        resting = self._config.twin and self._begun_ms is None
+        resting = self._config.twin and at_rest
         if self.margins.over("silence", silent_s, RESTING_TWIN_S if resting else self._silence.limit_s):
             said = late_text(f"has been silent for {silent_s:.2f} s", "check cable and power", self._config.twin)
             return f"{where} {said}, {end}"

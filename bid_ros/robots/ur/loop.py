@@ -41,7 +41,7 @@ class UrLoop(DriverLoop):
     """
 
     def __init__(self, config: UrConfig, robot: UrRobot, memory: DriverMemory, requests: Connection) -> None:
-        super().__init__(config.address, robot.rate_hz, memory, requests)
+        super().__init__(config.address, robot.rate_hz, memory, requests, config.stuck_s)
         self._config = config
         self._robot = robot
         self._periods = Periods(robot.rate_hz)
