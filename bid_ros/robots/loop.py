@@ -5,6 +5,7 @@ import os
 import select
 import threading
 import time
+import traceback
 from abc import ABC, abstractmethod
 from multiprocessing.connection import Connection
 from typing import Any, Final
@@ -28,6 +29,7 @@ from bid_ros.robots.unheard import Unheard
 # then.
 STUCK_S: Final = 0.5
 GUARD_S: Final = 0.02
+LONGEST_ERROR: Final = 160  # characters
 # The owner of this process is gone and the arm does not come to rest: end without it.
 ORPHAN_S: Final = 1.5
 # Periods between two records of the margins, which nobody waits for.
@@ -64,7 +66,22 @@ class DriverLoop(ABC):
         self._beat_ns = time.monotonic_ns()
 
     def run(self) -> None:
-        """Run until the arm requests the end or is gone. Then leave the robot at rest."""
+        """Run until the arm requests the end or is gone. Then leave the robot at rest.
+
+        An error that nobody expected ends the process at once: Python's own end would wait for a library whose threads
+        still drive the robot.
+        """
+        try:
+            self._run()
+        except BaseException as error:
+            traceback.print_exc()
+            what = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_ERROR]
+            try:
+                self._lose(f"the process that drives the {self._where} ended by an error of its own ({what}): reset")
+            finally:
+                os._exit(EXIT_LOST)
+
+    def _run(self) -> None:
         gc.freeze()
         threading.Thread(target=self._guard, name="guard", daemon=True).start()
         schedule = AbsoluteSchedule(self._period_ns, time.monotonic_ns(), self._period_ns)

@@ -1,11 +1,12 @@
 """What the loop of a Franka does with requests and set-points, in lockstep: silence of them stops a moving arm."""
 
+import gc
 import re
 from concurrent.futures import Future
 
 import numpy as np
 import pytest
-from robots.franka.lockstep import Cell, Swing, ending
+from robots.franka.lockstep import Cell, Ended, Swing, ending
 
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.franka.config import FrankaConfig
@@ -153,3 +154,23 @@ def test_every_period_is_a_beat(cell):
     before = cell.state.beat
     cell.run(0.1)
     assert cell.state.beat - before == 50
+
+
+def test_an_error_in_the_loop_ends_the_process_after_its_fault_was_published(cell, monkeypatch):
+    """Python's own end would wait for franky, whose thread goes on with the last set-point."""
+
+    def broken():
+        raise TypeError("'float' object is not callable")
+
+    monkeypatch.setattr(cell.robot, "newest", broken)
+    monkeypatch.setattr(cell.loop, "_guard", lambda: None)
+    try:
+        with pytest.raises(Ended, match=str(EXIT_LOST)):
+            cell.loop.run()
+    finally:
+        gc.unfreeze()
+    assert cell.state.fault == (
+        "the process that drives the robot at a ended by an error of its own (TypeError: 'float' object is not "
+        "callable): reset"
+    )
+    assert cell.state.mode is Mode.IDLE
