@@ -47,6 +47,7 @@ class EpisodeNode(SequenceNode):
         super().__init__("episode", PARAMETERS)
         self.slow = self.value("slow")
         self._running = self._begun = False  # an episode, after its preparation; begun: also after its end
+        self._stays = False  # a robot was stopped, and nobody has let it move since
         self._log = run_log(self, self.task)
         by_person, shadow = self.value("takeover"), self.value("shadow")
         alone = self.value("acting") == "policy" and not (self.value("human") or by_person or shadow)
@@ -168,6 +169,7 @@ class EpisodeNode(SequenceNode):
             if self.closing.is_set() or not (stop.latched or (self.value("twin") and self._recovery.started)):
                 raise
             self._recovery.after(stop, episode, self._begun)
+            self._stays = self._stays or (stop.latched and not self.value("twin"))
             self._save()
             return False
         self._log.stops.ended()
@@ -184,6 +186,9 @@ class EpisodeNode(SequenceNode):
             return len(self._log.results)
 
     def _episode(self, episode: int) -> None:
+        if self._stays:
+            self._operator.await_leave()
+            self._stays = False
         seed = self.value("seed") + episode
         labels = self.value("labels")
         event = EpisodeEvent(robot=self.robot, episode=episode, seed=seed, label=labels[episode % len(labels)])

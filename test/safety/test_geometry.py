@@ -42,6 +42,8 @@ def test_a_tilted_tool_brings_its_mount_down(task, chunk):
         tilted = replace(low, actions=low.actions.copy())
         tilted.actions[:, 3:9] = matrix_to_6d(matrix_from_vector([0.0, tilt, 0.0]) @ DOWN)
         assert envelope.check(tilted, NOW, [0.5, 0.0, 0.06]).ok is ok
+        sample = np.concatenate([tilted.actions[:1], tilted.actions])[None]
+        assert Screen(kept_out(task, TABLE, parts=(MOUNT,))).passes(sample).tolist() == [ok]
 
 
 def test_a_thin_wall_between_two_rows_is_found(task, chunk):

@@ -4,6 +4,7 @@ from typing import Final
 
 from bid_ros.control.spatial import Pose, apart
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.fault_words import CLOCK_GAINED
 from bid_ros.core.margins import Margins
 from bid_ros.robots.age import StateAge
 from bid_ros.robots.consistency import MEMORY_S
@@ -151,7 +152,7 @@ class FrankaWatch:
             return f"its time stepped back by {back_ms} ms; valid is none"
         gained_s, most_s = self._age.gained_ns / NANOSECONDS, self._config.state_timeout_s
         if self.margins.over("clock", gained_s, most_s):
-            return f"its clock gained {gained_s:.2f} s on this computer's; valid is up to {most_s:.2f} s"
+            return f"{CLOCK_GAINED} {gained_s:.2f} s on this computer's; valid is up to {most_s:.2f} s"
         passed_s, made_s = (newest.even_ns - self.reading.even_ns) / NANOSECONDS, -back_ms / 1000.0
         kept = max(0.0, 1.0 - passed_s / MEMORY_S)
         self._stalled_s = max(0.0, kept * self._stalled_s + passed_s - made_s)

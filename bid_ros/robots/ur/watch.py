@@ -7,6 +7,7 @@ from typing import Final
 
 from bid_ros.control.spatial import Pose
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.fault_words import CLOCK_GAINED
 from bid_ros.core.margins import Margins
 from bid_ros.robots.age import StateAge
 from bid_ros.robots.consistency import MEMORY_S
@@ -159,7 +160,7 @@ class UrWatch:
         """Return one sentence on the contradiction in a state; empty without one."""
         gained_s, most_s = self._age.gained_ns / NANOSECONDS, self._config.state_timeout_s
         if self.margins.over("clock", gained_s, most_s):
-            what = f"its clock gained {gained_s:.2f} s on this computer's; valid is up to {most_s:.2f} s"
+            what = f"{CLOCK_GAINED} {gained_s:.2f} s on this computer's; valid is up to {most_s:.2f} s"
         else:
             what = self._consistency.doubt(reading, now_ns)
             if not what and self._stalled_s < STALLED_S:
