@@ -60,6 +60,7 @@ def _line(finding: CheckFinding) -> str:
 def _findings(system: System, arguments: RunArguments) -> Iterator[CheckFinding]:
     from bid_ros.system.check.computer import computer_findings
     from bid_ros.system.check.folder import folder_findings
+    from bid_ros.system.check.host import host_findings
 
     yield from folder_findings(system, arguments)
     drivers: tuple[str, ...] = ()
@@ -71,6 +72,8 @@ def _findings(system: System, arguments: RunArguments) -> Iterator[CheckFinding]
         drivers = (library,) if library else ()
         yield from _hardware(system, arguments, ros.state == "ok")
     yield from computer_findings(bool(arguments.robot_ip), drivers, Path(arguments.out).resolve())
+    if arguments.robot_ip:
+        yield from host_findings(arguments.robot_ip)
 
 
 def _ros() -> CheckFinding:

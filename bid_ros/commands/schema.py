@@ -63,7 +63,8 @@ def _cameras() -> dict[str, Any]:
 
     camera = with_twin(json_schema(CameraConfig))
     what = "The cameras that the task observes, by name."
-    return {"title": "Cameras", "description": what, "type": "object", "additionalProperties": camera}
+    about = {"title": "Cameras", "description": what, "type": "object"}
+    return {**about, "additionalProperties": camera, "$defs": camera.pop("$defs")}  # a reference begins at the root
 
 
 def _nodes() -> dict[str, Any]:

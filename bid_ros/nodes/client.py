@@ -8,6 +8,7 @@ from typing import Any
 import rclpy
 from rclpy.duration import Duration
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
@@ -34,10 +35,20 @@ ANSWER_S = 30.0  # a robot may take 20 s to recover
 
 
 @contextmanager
-def visiting(name: str, namespace: str) -> Iterator[Node]:
-    """Give a node of this process in a namespace, until the end of the block. Raises BidError as check_security."""
+def visiting(name: str, namespace: str, last_word: bool = False) -> Iterator[Node]:
+    """Give a node of this process in a namespace, until the end of the block.
+
+    Args:
+        name, namespace: of the node.
+        last_word: after Ctrl-C the node can still publish; otherwise rclpy has ended it.
+
+    Raises:
+        BidError: as check_security.
+    """
     check_security([enclave_of(name, namespace)])
-    rclpy.init(args=["--ros-args", *words] if (words := enclave_arguments(name, namespace)) else None)
+    handlers = SignalHandlerOptions.NO if last_word else None
+    words = enclave_arguments(name, namespace)
+    rclpy.init(args=["--ros-args", *words] if words else None, signal_handler_options=handlers)
     node = rclpy.create_node(name, namespace=namespace)
     try:
         yield node

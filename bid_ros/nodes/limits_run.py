@@ -6,9 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
-import rclpy
 from rclpy.duration import Duration
-from rclpy.executors import ExternalShutdownException
 from std_msgs.msg import String
 
 from bid_ros.calibration.limits import PARTS, START, TABLE, WORKSPACE, MeasuredLimits, limits_of, measured, with_limits
@@ -65,7 +63,7 @@ def guided_limits(session: LimitsSession, agreed: Callable[[MeasuredLimits], boo
         CalibrationError: the arm is silent, or the person ends it, or does not agree.
         BidError: as ``agreed``; the task's table is no plane.
     """
-    with visiting("bid_calibrate", session.namespace) as node:
+    with visiting("bid_calibrate", session.namespace, last_word=True) as node:
         watch, shown, written = ArmWatch(node), publisher(node, MEASURED_LIMITS, MEASURES), False
         try:
             limits = _Guide(session, watch, lambda text: shown.publish(String(data=text))).measure()
@@ -73,10 +71,8 @@ def guided_limits(session: LimitsSession, agreed: Callable[[MeasuredLimits], boo
             if not written:
                 raise CalibrationError("not confirmed, so nothing is written")
             return limits
-        except ExternalShutdownException as error:
-            raise KeyboardInterrupt from error
         finally:
-            if not written and rclpy.ok():
+            if not written:
                 shown.publish(String(data="{}"))
                 shown.wait_for_all_acked(Duration(seconds=ACKED_S))
             watch.close()

@@ -30,6 +30,7 @@ from bid_ros.system.stages import note_stage
 ROBOT = "172.16.0.2"
 START_S = 40.0
 DASHBOARD = 29999
+NEAR_M = 0.012  # that the arm may rest from where it was sent
 TABLE = [[0.4, -0.2, 0.05], [0.6, -0.2, 0.05], [0.4, 0.2, 0.05]]
 WORKSPACE = [[0.35, -0.25, 0.08], [0.65, 0.25, 0.5]]
 START = [[0.42, -0.1, 0.3], [0.52, 0.1, 0.38]]
@@ -58,26 +59,30 @@ class Person:
             self.process = fork_server().start("bid_ros.cli", words, (given, file.fileno(), file.fileno()))
         os.close(given)
 
-    def until(self, words: str) -> None:
-        """Wait until the command says something new."""
+    def until(self, *words: str) -> str:
+        """Wait until the command says something new, one of several, and return it."""
 
-        def place() -> int:
-            return self.output.read_text().find(words, self._read)
+        def said() -> str | None:
+            new = self.output.read_text()[self._read :]
+            return min((item for item in words if item in new), key=new.find, default=None)
 
-        self.bench.until(lambda: place() >= 0 or self.process.poll() is not None, START_S)
-        assert place() >= 0, self.output.read_text()
-        self._read = place() + len(words)
+        self.bench.until(lambda: said() or self.process.poll() is not None, START_S)
+        found = said()
+        assert found, self.output.read_text()
+        self._read = self.output.read_text().index(found, self._read) + len(found)
+        return found
 
-    def answer(self, line: str, words: str = "q ends:") -> None:
-        """Answer the question, and wait for the next one, or for other words."""
+    def answer(self, line: str, *words: str) -> str:
+        """Answer the question, and wait for the next one, or for one of other words."""
         os.write(self._answers, f"{line}\n".encode())
-        self.until(words)
+        return self.until(*(words or ("q ends:",)))
 
     def points(self, places) -> None:
-        """Bring the arm to points, and take each."""
+        """Bring the arm to points, and take each, once it rests there."""
         for place in places:
             self.bring(np.array(place))
-            self.answer("", "the tool is at [")
+            while self.answer("", "the tool is at [", "not taken: the arm moved by") != "the tool is at [":
+                pass
 
     def ended(self) -> int:
         assert self.bench.until(lambda: self.process.poll() is not None, START_S)
@@ -121,15 +126,10 @@ class Driven(Person):
         super().__init__(bench, *given)
 
     def bring(self, place) -> None:
-        """Ask for a pose until the tool is there and rests."""
-        goal, before = pose_stamped(time.time_ns(), "", place, DOWN_QUATERNION), []
-
-        def there() -> bool:
-            before.append(self.tool)
-            old = before[-min(len(before), 50)]
-            return len(before) > 50 and max(np.abs(self.tool - old).max(), np.abs(self.tool - place).max() / 30) < 4e-4
-
-        assert self.bench.until(there, 60.0, each=lambda: self._goals.publish(goal)), (place, self.tool)
+        """Ask for a pose until the tool is near it."""
+        goal = pose_stamped(time.time_ns(), "", place, DOWN_QUATERNION)
+        near = lambda: np.abs(self.tool - place).max() < NEAR_M  # noqa: E731
+        assert self.bench.until(near, START_S, each=lambda: self._goals.publish(goal)), (place, self.tool)
 
     def _on_status(self, message: ArmStatus) -> None:
         at = message.tool.position
@@ -154,8 +154,8 @@ def test_a_person_guides_the_arm_to_points_and_the_limits_are_written_after_a_ye
     assert bench.until(lambda: any('"points": [[0.35' in text for text in guided.shown))
     guided.answer("d", "start, 0 points.")
     guided.source = "teleop"
-    guided.points([[0.2, -0.1, 0.3]])
-    guided.until("it is at the edge of the present workspace, beyond which no device drives it")
+    guided.place = np.array([0.2, -0.1, 0.3])
+    guided.answer("", "it is at the edge of the present workspace, beyond which no device drives it")
     guided.points(START)
     guided.answer(
         "d", "not taken over: the start box runs along x from 0.220 to 0.500 m; valid is inside the workspace"
@@ -201,6 +201,20 @@ def test_without_a_yes_nothing_is_written_and_nothing_is_shown_any_more(bench, f
         guided.answer(answer, said if answer == answers[-1] else ":")
     assert guided.ended() == 2
     assert bench.until(lambda: guided.shown[-1:] == ["{}"])
+    assert (folder / "task.yaml").read_text() == before
+
+
+def test_ctrl_c_ends_it_without_a_word_more(bench, folder, tmp_path):
+    before = (folder / "task.yaml").read_text()
+    guided = Guided(bench, folder, tmp_path / "said", "start", "--robot-ip", ROBOT)
+    guided.until("start, 0 points.")
+    guided.points(START[:1])
+    guided.until("start, 1 points.")
+    guided.until("q ends:")
+    guided.process.send_signal(signal.SIGINT)
+    assert guided.ended() == 130
+    assert guided.output.read_text().endswith("q ends: "), "no traceback"
+    assert bench.until(lambda: guided.shown[-1:] == ["{}"]), "nobody is shown the points any more"
     assert (folder / "task.yaml").read_text() == before
 
 

@@ -37,6 +37,23 @@ def test_the_shipped_schemas_are_what_the_command_writes(schemas):
         assert (schemas / f"{name}.json").read_text() == schema_text(name), "run: bid schema --out config/schemas"
 
 
+def references(node):
+    """Yield every reference of a schema."""
+    if isinstance(node, dict):
+        yield from [node["$ref"]] if isinstance(node.get("$ref"), str) else []
+    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from references(inner)
+
+
+def test_every_reference_leads_to_a_part_of_its_schema(schemas):
+    found = {name: [*references(json.loads((schemas / f"{name}.json").read_text()))] for name in NAMES}
+    assert found["task"] and found["cameras"]
+    for name, paths in found.items():
+        schema = json.loads((schemas / f"{name}.json").read_text())
+        for path in paths:
+            assert functools.reduce(operator.getitem, path.removeprefix("#/").split("/"), schema), (name, path)
+
+
 def test_the_command_writes_one_schema_for_each_file_and_robot(tmp_path):
     assert main(["schema", "--out", str(tmp_path / "schemas")]) == 0
     assert set(NAMES) <= {file.stem for file in (tmp_path / "schemas").iterdir()}
