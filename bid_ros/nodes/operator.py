@@ -57,6 +57,7 @@ class Operator(ABC):
     Attributes:
         started: a person has started the episode.
         again: set it, and the preparation ends without a start.
+        awaited: the episode is prepared, and waits for a person who starts it.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Operator(ABC):
         self._node, self._held = node, held
         self._correct = correct or (lambda outcome: (False, "no episode runs"))
         self.started, self.again = threading.Event(), threading.Event()
-        self._awaited = False
+        self.awaited = False
         self._setup = setup_of(task)
         self._timeout = "timeout"
         self._outcome: str | None = None  # while nobody judges
@@ -127,16 +128,17 @@ class Operator(ABC):
     def _await_start(self, position: NDArray[np.float64], width: float, asked: str) -> None:
         """Hold the tool until a person starts the episode, or wants another one again."""
         self.started.clear()
-        self._awaited = True
+        self.awaited = True
         print(asked, flush=True)
+        self._node.tell()
         try:
             begun = lambda: self.started.is_set() or self.again.is_set()  # noqa: E731
             self._node.hold(position, DOWN, width, begun, PERSON_S, "the start")
         finally:
-            self._awaited = False
+            self.awaited = False
 
     def _on_start(self, _: Trigger.Request) -> tuple[bool, str]:
-        if not self._awaited:
+        if not self.awaited:
             return False, "no episode waits for its start"
         self.started.set()
         return True, ""
