@@ -52,12 +52,12 @@ class PageSaid:
 def read_said(text: str) -> PageSaid:
     """Return a message, checked. Raises ValueError, KeyError, TypeError, OverflowError or RecursionError."""
     said = json.loads(text)
-    gripper = said.get("gripper")
+    twist, gripper = _numbers(said, "twist", 6, 1.0), said.get("gripper")
     if said["mark"] not in ("", *MARKS):
         raise ValueError(f"mark is not one of {', '.join(MARKS)}")
     return PageSaid(
         live=said["live"] is True,
-        twist=_numbers(said, "twist", 6, 1.0),
+        twist=twist,
         view=str(said.get("view", ""))[:LONGEST_NAME],
         place=None if said.get("place") is None else _numbers(said, "place", 4, FARTHEST),
         lean=None if said.get("lean") is None else _numbers(said, "lean", 3, 360.0),

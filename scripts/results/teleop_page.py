@@ -29,10 +29,13 @@ def main(system: str = "franka_place", picture: str = str(ROOT / "docs/images/te
         browser = None
         try:
             browser = _opened(Path(folder, "profile"))
+            size = {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}  # without a window's frame
+            browser.call("Emulation.setDeviceMetricsOverride", **size)
             _wait(lambda: browser.value("document.images.length") == 2)
             _wait(lambda: "nothing lost" in (browser.value("document.getElementById('recorder').textContent") or ""))
+            _wait(lambda: browser.value("document.body.className") == "ready")
             browser.touch("#plane", right=0.3, up=0.7)
-            _wait(lambda: browser.value("document.getElementById('state').className") == "live")
+            _wait(lambda: browser.value("document.body.className") == "moving")
             time.sleep(DRIVEN_S)
             browser.picture(Path(picture))
             browser.touch("#plane", right=0.3, up=0.7, kind="mouseReleased")
@@ -54,7 +57,7 @@ def _opened(profile: Path) -> Browser:
         return True
 
     _wait(answers)
-    return Browser(profile, f"http://127.0.0.1:{PORT}/", (900, 1150))
+    return Browser(profile, f"http://127.0.0.1:{PORT}/", (1280, 800))
 
 
 def _wait(condition) -> None:  # type: ignore[no-untyped-def]

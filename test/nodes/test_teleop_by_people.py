@@ -231,7 +231,7 @@ def test_a_browser_drives_and_the_arm_stops_when_it_is_killed(bench, root, tmp_p
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     # A camera that looks straight down, with the robot's back at the upper edge of its picture.
-    camera = transform_message(0, "base", "third_person_optical_frame", [0.5, 0.0, 1.0], [0.5**0.5, -(0.5**0.5), 0, 0])
+    camera = transform_message(0, "base", "third_person_optical_frame", [0.5, 0.0, 1.0], [0.5**0.5, 0.5**0.5, 0, 0])
     cameras = bench.node.create_publisher(TFMessage, "/tf_static", profile(TF_STATIC_QOS))
     cameras.publish(TFMessage(transforms=[camera]))
     driven = Driven(bench, root, "page", f"port: {port}")
@@ -296,15 +296,15 @@ def _follows(driven: Driven, browser: Browser) -> None:
     assert driven.at_rest()
     browser.touch("#plane", right=0.5, up=0.5, kind="mouseReleased")
     width = driven.chunks[-1].actions[9]
-    browser.touch("#opening", right=0.2, up=0.0)
-    browser.touch("#opening", right=0.2, up=0.0, kind="mouseReleased")
+    browser.touch("#opening", right=0.2, up=0.8)
+    browser.touch("#opening", right=0.2, up=0.8, kind="mouseReleased")
     driven.chunks.clear()
     assert driven.bench.until(lambda: len(driven.chunks) > 10, LIMIT_S)
     assert driven.chunks[-1].actions[9] == width, "a touch drops nothing"
-    browser.touch("#opening", right=-0.5, up=0.0)  # the gripper measures 0: as far as it is dragged, not where
-    browser.touch("#opening", right=0.5, up=0.0, kind="mouseMoved")
+    browser.touch("#opening", right=-0.5, up=0.8)  # the gripper measures 0: as far as it is dragged, not where
+    browser.touch("#opening", right=0.5, up=0.8, kind="mouseMoved")
     assert driven.bench.until(lambda: abs(driven.chunks[-1].actions[9] - 0.04) < 1e-3, LIMIT_S)
-    browser.touch("#opening", right=0.5, up=0.0, kind="mouseReleased")
+    browser.touch("#opening", right=0.5, up=0.8, kind="mouseReleased")
     assert driven.bench.until(
         lambda: browser.value("document.querySelector('#opening i').style.width") == "0%", LIMIT_S
     )
