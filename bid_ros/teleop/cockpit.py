@@ -15,7 +15,7 @@ from bid_ros.core.shapes import opening_at_rest
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, DIAGNOSTICS, EPISODE_EVENT, GRANT, SAFETY_STATE
-from bid_ros.teleop.nearness import Limits, Nearness
+from bid_ros.teleop.nearness import Nearness, ToolLimits
 
 # Constants of bid_msgs. A test compares them with the installed messages.
 PREPARE, START, END, UNDO = 0, 1, 2, 3  # of EpisodeEvent
@@ -41,7 +41,7 @@ class Cockpit:
     """
 
     def __init__(self, task: Task) -> None:
-        self._lock, self._limits = Lock(), Limits(task)
+        self._lock, self._limits = Lock(), ToolLimits(task)
         self._widest, self._fastest = task.limits.gripper_max, task.limits.max_speed
         self._cameras = [camera.name for camera in task.cameras]
         self._newest: dict[str, tuple[int, Any]] = {}  # by topic

@@ -27,7 +27,7 @@ class Nearness:
     near: bool
 
 
-class Limits:
+class ToolLimits:
     """The limits of a task that a measured pose of the tool can be compared with.
 
     Args:

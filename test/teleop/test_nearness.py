@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from bid_ros.core.shapes import DOWN
 from bid_ros.system.folder import find_system
-from bid_ros.teleop.nearness import Limits
+from bid_ros.teleop.nearness import ToolLimits
 
 TASK = find_system("franka_place").task
 
@@ -21,11 +21,11 @@ TASK = find_system("franka_place").task
     ],
 )
 def test_the_nearest_limit_is_said(place, opening, text, near):
-    (found,) = Limits(TASK).near(np.array(place), DOWN, opening)
+    (found,) = ToolLimits(TASK).near(np.array(place), DOWN, opening)
     assert (found.text, found.near) == (text, near)
 
 
 def test_a_tilt_is_said_before_its_limit():
     tilted = Rotation.from_euler("x", 0.55).as_matrix() @ DOWN
-    found = Limits(TASK).near(np.array([0.5, 0.0, 0.3]), tilted, None)
+    found = ToolLimits(TASK).near(np.array([0.5, 0.0, 0.3]), tilted, None)
     assert [item.text for item in found if item.near] == ["tilted 32 of 34 degrees"]
