@@ -5,6 +5,7 @@ Usage: teleop-page [SYSTEM [PICTURE]]. It needs Chromium (apt-get install chromi
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,11 +22,11 @@ READY_S, DRIVEN_S = 90.0, 1.5
 
 
 def main(system: str = "franka_place", picture: str = str(ROOT / "docs/images/teleop_page.png")) -> int:
-    """Draw the picture; return the exit status of the run."""
+    """Draw the picture; return 0."""
     with tempfile.TemporaryDirectory() as folder:
         options = ["--device", "page", "--device-settings", f"port: {PORT}", "--episodes", "1"]
         command = [sys.executable, "-m", "bid_ros.cli", "teleop", system, *options, "--out", f"{folder}/out"]
-        run = subprocess.Popen([*command, "--timeout", "40"], cwd=ROOT)
+        run = subprocess.Popen(command, cwd=ROOT)
         browser = None
         try:
             browser = _opened(Path(folder, "profile"))
@@ -42,8 +43,9 @@ def main(system: str = "franka_place", picture: str = str(ROOT / "docs/images/te
         finally:
             if browser is not None:
                 browser.kill()
-            status = run.wait()
-    return status
+            run.send_signal(signal.SIGINT)
+            run.wait()
+    return 0
 
 
 def _opened(profile: Path) -> Browser:
