@@ -19,6 +19,7 @@ KINDS = ("publish", "hear", "offer", "call")
 # What only a person at the controls, another device, or a robot needs.
 UNUSED = {
     "teleop": {"teleop/switch"},
+    "safety": {"safety/shadow"},
     "episode": {"/diagnostics", "teleop/switch", "safety/shadow", "episode/start", "episode/undo", "heartbeat"},
 }
 
