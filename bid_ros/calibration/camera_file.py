@@ -9,10 +9,10 @@ from bid_ros.cameras.config import load_cameras
 from bid_ros.core.errors import CalibrationError
 from bid_ros.core.files import replace_text
 from bid_ros.core.settings import TWIN, load_yaml
+from bid_ros.core.yaml_text import value_of, with_fields
 from bid_ros.system.folder import System
 
 FILE: Final = "cameras.yaml"
-_WIDE: Final = 1 << 20  # characters: no value is broken over lines
 
 
 def write_camera(system: System, camera: str, fields: Mapping[str, Any], twin: bool) -> dict[str, Any]:
@@ -55,12 +55,12 @@ def edited(text: str, camera: str, fields: Mapping[str, Any], twin: bool) -> str
         CalibrationError: the camera is not in it, or it is written in a way that cannot be edited.
     """
     root = yaml.compose(text, Loader=yaml.SafeLoader)
-    where = _value(root, camera) if isinstance(root, yaml.MappingNode) else None
+    where = value_of(root, camera) if isinstance(root, yaml.MappingNode) else None
     if not isinstance(where, yaml.MappingNode):
         raise CalibrationError(f"{FILE} has no camera '{camera}'; valid is a mapping of its fields")
     wanted = dict(fields)
     if twin:
-        section = _value(where, TWIN)
+        section = value_of(where, TWIN)
         if section is None:
             wanted = {TWIN: {"source": TWIN, **fields}}
         elif not isinstance(section, yaml.MappingNode):
@@ -69,7 +69,7 @@ def edited(text: str, camera: str, fields: Mapping[str, Any], twin: bool) -> str
             wanted = {TWIN: {**load_yaml(text)[camera][TWIN], **fields}}
         else:
             where = section
-    new = _in_flow(text, where, wanted) if where.flow_style else _in_block(text, where, wanted)
+    new = with_fields(text, where, wanted, before=TWIN)
     _check_rest(text, new, camera, fields, twin)
     return new
 
@@ -83,55 +83,3 @@ def _check_rest(before: str, after: str, camera: str, fields: Mapping[str, Any],
             section.pop(name, None)
     if old != new:
         raise CalibrationError(f"{FILE}: camera '{camera}' is written in a way that cannot be edited; write it plainly")
-
-
-def _value(mapping: yaml.MappingNode, name: str) -> Any:
-    return next((value for key, value in mapping.value if key.value == name), None)
-
-
-def _in_block(text: str, where: yaml.MappingNode, fields: Mapping[str, Any]) -> str:
-    """Return the text with fields of a mapping of which each has its line."""
-    changes: list[tuple[int, int, str]] = []
-    indent = where.value[0][0].start_mark.column
-    rest = dict(fields)
-    for key, value in where.value:
-        if key.value in rest:
-            changes.append((value.start_mark.index, _end(value), _flow(rest.pop(key.value))))
-    own = [value for key, value in where.value if key.value != TWIN] or [where.value[-1][1]]
-    at = text.find("\n", max(map(_end, own)))
-    at = len(text) if at < 0 else at
-    lines = "".join(f"\n{' ' * indent}{name}: {_flow(value)}" for name, value in rest.items())
-    return _changed(text, [*changes, (at, at, lines)])
-
-
-def _in_flow(text: str, where: yaml.MappingNode, fields: Mapping[str, Any]) -> str:
-    """Return the text with a mapping in braces, which becomes one of which each field has its line."""
-    content = {key.value: text[value.start_mark.index : _end(value)] for key, value in where.value}
-    content |= {name: _flow(value) for name, value in fields.items()}
-    line = text[text.rfind("\n", 0, where.start_mark.index) + 1 : where.start_mark.index]
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
-    lines = "".join(f"\n{indent}{name}: {value}" for name, value in content.items())
-    begin = len(text[: where.start_mark.index].rstrip(" "))
-    after = text[where.end_mark.index :].split("\n", 1)[0].rstrip()
-    if after:  # a comment stays with the name
-        return _changed(text, [(begin, where.end_mark.index + len(after), f" {after.strip()}{lines}")])
-    return _changed(text, [(begin, where.end_mark.index, lines)])
-
-
-def _end(node: Any) -> int:
-    """Return where a value ends. PyYAML's own end of a block is where the next token begins, after comments."""
-    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
-        return int(node.end_mark.index)
-    last = node.value[-1]
-    return _end(last[1] if isinstance(last, tuple) else last)
-
-
-def _flow(value: Any) -> str:
-    text = yaml.safe_dump(value, default_flow_style=True, width=_WIDE, sort_keys=False)
-    return str(text).removesuffix("\n").removesuffix("\n...")
-
-
-def _changed(text: str, changes: list[tuple[int, int, str]]) -> str:
-    for begin, end, new in sorted(changes, reverse=True):
-        text = text[:begin] + new + text[end:]
-    return text

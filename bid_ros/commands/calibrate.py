@@ -1,4 +1,4 @@
-"""``bid calibrate``: the lens of a camera, where it is, and whether it has moved since."""
+"""``bid calibrate``: lens and pose of a camera, whether it has moved since, and the limits of a task."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP
+from bid_ros.commands.calibrate_limits import run_limits
 from bid_ros.commands.robot import NAMESPACE
 from bid_ros.core.errors import CalibrationError
 from bid_ros.core.files import replace_text
@@ -20,37 +21,43 @@ if TYPE_CHECKING:
     from bid_ros.calibration.shots import Shot
     from bid_ros.cameras.config import CameraConfig
 
-WHAT: Final = ("board", "intrinsics", "hand-eye", "fixed", "check")
-DESCRIPTION: Final = """Measure the cameras of a system with a ChArUco board.
+LIMITS: Final = "limits"
+WHAT: Final = ("board", "intrinsics", "hand-eye", "fixed", "check", LIMITS)
+NAME_HELP: Final = "its name in cameras.yaml; all but board and limits need one; of limits: table, workspace or start"
+DESCRIPTION: Final = """Measure the cameras of a system with a ChArUco board, and its limits with the arm.
 
 board       write SYSTEM/board.pdf to print, and SYSTEM/board.yaml that describes it
 intrinsics  focal length, centre and distortion of a camera
 hand-eye    where a camera at the wrist is, from a board that lies still
 fixed       where a camera that stands is, from a board that the gripper holds
 check       has the camera moved since? exit status 1 if it has
+limits      table, workspace and start box, from points that you bring the arm to
 
 Start the system in another terminal (bid teleop SYSTEM), and bring the arm to one pose after the other: an image is
 taken whenever it has rested for half a second and the board is seen. With --drive this command starts the system and
-drives the arm itself, slowly and through the safety node. The result is written into cameras.yaml."""
+drives the arm itself, slowly and through the safety node. The result is written into cameras.yaml.
+
+For limits press enter at each point. Old and new values are shown, and task.yaml is written after a yes."""
 
 
 def add_parser(verbs: Any) -> None:
     """Add ``calibrate``."""
     parser = verbs.add_parser(
         "calibrate",
-        help="measure lens and pose of a camera",
+        help="measure lens and pose of a camera, and limits",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("what", choices=WHAT, metavar="WHAT", help=", ".join(WHAT))
     parser.add_argument("system", help=SYSTEM_HELP)
-    parser.add_argument("camera", nargs="?", default="", help="its name in cameras.yaml; all but board need one")
+    parser.add_argument("camera", nargs="?", default="", help=NAME_HELP)
     parser.add_argument("--from", dest="taken", default="", metavar="FOLDER", help="use images that were taken before")
     parser.add_argument(
         "--out", default="", help="folder for images and picture (default: a new one in out/calibration)"
     )
     parser.add_argument("--drive", action="store_true", help="start the system, and drive the arm to proposed poses")
     parser.add_argument("--robot-ip", default="", help="the system runs on a robot; --drive asks before each motion")
+    parser.add_argument("--margin", type=float, help="of limits: m off every wall (default 0.01)")
     parser.add_argument("--namespace", default="", help=NAMESPACE)
     parser.add_argument("--json", action="store_true", help="print the result on standard output")
     parser.set_defaults(run=run)
@@ -61,6 +68,10 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.calibration.board import board_of
 
     system = find_system(options.system)
+    if options.what == LIMITS:
+        return run_limits(system, options)
+    if options.margin is not None:
+        raise CalibrationError(f"--margin is given with {options.what}; valid with {LIMITS}")
     board, namespace = board_of(system), check_namespace(options.namespace)
     if options.what == "board":
         return _write_board(system, board, options.json)

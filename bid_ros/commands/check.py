@@ -90,7 +90,7 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Ch
     from bid_ros.cameras.config import load_cameras
     from bid_ros.cameras.registry import BY_NODE
     from bid_ros.system.check.cameras import device_findings, judge_camera, judge_vector
-    from bid_ros.system.check.hardware import robot_finding, twin_findings
+    from bid_ros.system.check.hardware import payload_finding, robot_finding, twin_findings
 
     task, file, twin = system.task, system.file("cameras.yaml"), not arguments.robot_ip
     if twin:
@@ -100,7 +100,10 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Ch
             yield _robot_over_ros(system, arguments)
     else:
         config = load_arm_config(system.file("robot.yaml"), arguments.robot_ip, False, task.robot)
-        yield robot_finding(task.robot, config)
+        found = robot_finding(task.robot, config)
+        yield found
+        payload = payload_finding(task.robot, config) if found.state != "fail" else None
+        yield from [payload] if payload is not None else []
     cameras = load_cameras(file, [camera.name for camera in task.cameras], twin).values()
     yield from device_findings([item for item in cameras if item.source not in BY_NODE], task, file.parent)
     topics = [item for item in cameras if item.source == "topic"]

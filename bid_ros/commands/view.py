@@ -15,7 +15,7 @@ from bid_ros.commands.tasks import recorded, task_file_of_bags
 from bid_ros.core.errors import BidError, CameraError
 from bid_ros.core.extras import extra
 from bid_ros.core.task import Task, load_task
-from bid_ros.core.topics import check_namespace
+from bid_ros.core.topics import MEASURED_LIMITS, MEASURES, check_namespace
 from bid_ros.system.folder import FILE, file_beside, find_system, shipped_systems
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _live(options: argparse.Namespace, recording: Any) -> None:
 
     system, namespace = find_system(options.source), check_namespace(options.namespace)
     view = _view(recording, system.task, system.file, not options.robot)
-    known = system_topics(system.task)
+    known = {**system_topics(system.task), MEASURED_LIMITS: MEASURES}
     view.begin(time.time_ns())
     print("watching; Ctrl-C ends it", file=sys.stderr, flush=True)
     with suppress(KeyboardInterrupt):

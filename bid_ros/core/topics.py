@@ -72,6 +72,7 @@ class Topic:
 IMAGES: Final = Topic(IMAGE_TYPE, IMAGE_QOS)
 CALIBRATIONS: Final = Topic("sensor_msgs/msg/CameraInfo", IMAGE_QOS)
 BODIES: Final = Topic(POSE_TYPE)
+MEASURES: Final = Topic("std_msgs/msg/String", EVENT_QOS)
 SCENES: Final = Topic("bid_msgs/msg/TwinScene", SCENE_QOS)
 TOPICS: Final[dict[str, Topic]] = {}
 """Every topic that is recorded for all tasks."""
@@ -118,6 +119,8 @@ ROBOT_DESCRIPTION: Final = "robot_description"
 
 CALIBRATION_POSE: Final = "calibration/pose"
 """Where ``bid calibrate --drive`` wants the tool, for the device ``poses``."""
+MEASURED_LIMITS: Final = "calibration/limits"
+"""What ``bid calibrate limits`` has measured so far, as JSON, for those who watch."""
 
 ARM_RESET: Final = "arm/reset"
 SAFETY_RESET: Final = "safety/reset"

@@ -82,7 +82,7 @@ def _select_paper(candidates: _Candidates, config: BidConfig) -> Selection:
     samples = strong.shape[0]
     forward = np.zeros(samples)
     if config.terms in _USES_POSITIVE:
-        forward += _paper_term(strong, strong, backward, candidates.coherent, config)
+        forward = _paper_term(strong, strong, backward, candidates.coherent, config)
     if candidates.weak is not None:
         forward -= _paper_term(strong, candidates.weak, candidates.weak_backward, candidates.coherent, config)
     forward /= samples
@@ -110,7 +110,7 @@ def _select_reference(candidates: _Candidates, config: BidConfig) -> Selection:
     chunks, near = candidates.strong[kept], count // 2
     contrast = np.zeros(count)
     if config.terms in _USES_POSITIVE:
-        contrast += smallest_sum_of_others(pair_distances(chunks, chunks, config.metric), near)
+        contrast = smallest_sum_of_others(pair_distances(chunks, chunks, config.metric), near)
     if candidates.weak is not None:
         others = candidates.weak[_most_coherent(candidates.weak_backward, count)]
         distances = pair_distances(chunks, others, config.metric)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.receding import Array, Builder, RecedingDecoder
 
-CLUSTERS: Final = 2  # C
 UNIMODAL: Final = 0.3  # tau: the mean of the samples is that close to their medoid, in median distances of two samples
 ITERATIONS: Final = 10
 
@@ -28,17 +27,15 @@ def keystone(samples: Array, config: DecoderConfig) -> int:
     from scipy.cluster.vq import kmeans2
     from scipy.spatial.distance import pdist, squareform
 
-    weights = 1.0 if config.weights is None else np.array(config.weights)
-    points = (samples * weights).reshape(len(samples), -1)
-    if len(points) <= CLUSTERS:
-        return 0
+    weighted = samples if config.weights is None else samples * np.array(config.weights)
+    points = weighted.reshape(len(samples), -1)
     pairs = pdist(points)
     distances, everywhere = squareform(pairs), np.arange(len(points))
     centre = _medoid(distances, everywhere)
     others = np.flatnonzero(distances[0])  # a policy of codes draws the same chunk again and again
     if not len(others) or np.linalg.norm(points.mean(axis=0) - points[centre]) <= UNIMODAL * np.median(pairs):
         return centre
-    _, owner = kmeans2(points, points[[0, others[0]]], iter=ITERATIONS, minit="matrix", missing="warn")
+    _, owner = kmeans2(points, points[[0, others[0]]], iter=ITERATIONS)
     return _medoid(distances, np.flatnonzero(owner == np.bincount(owner).argmax()))
 
 

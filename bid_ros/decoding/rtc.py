@@ -44,7 +44,7 @@ class RealTimeChunking(RecedingDecoder):
         weights, delay = np.zeros(request.horizon), request.delay_or(self._config.delay)
         weights[: min(passed, rows)] = 1.0
         if rows > passed:
-            weights[passed:rows] = prefix_weights(min(delay, rows - passed), rows - passed)
+            weights[passed:rows] = prefix_weights(delay, rows - passed)
         target = np.zeros((request.horizon, request.action_dim))
         target[:rows] = overlap.previous
         return replace(proposal, guidance=Guidance(target, weights, GUIDANCE_CLIP))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from bid_ros.core.fault_words import BUSY, CLOCK_GAINED, COMMANDS_LOST, DRIVER, LINK, NO_SETPOINT
 from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY, EpisodeOutcome
 from bid_ros.system.ended import Ended
 
@@ -31,13 +32,15 @@ SLOW_TWIN: Final = 0.9
 
 LATE_S: Final = 5.0  # no computer that still decides is later; a clock may be
 _EARLY: Final = "ahead of now"  # in the envelope's sentence of a stamp from the future
+# In order: what is said of a twin that was late names the computer, too. A robot's reflex after lost commands has three
+# causes that nobody tells apart here, cable, switch and computer: it counts as the network between them.
 _FAULTS: Final[Mapping[str, str]] = {
-    "computer": COMPUTER,
-    "silent": NETWORK,
-    "connection": NETWORK,
-    "is lost": NETWORK,
-    "hears us": NETWORK,
-    "cannot be reached": NETWORK,
+    CLOCK_GAINED: CLOCK,
+    NO_SETPOINT: COMPUTER,
+    DRIVER: COMPUTER,
+    BUSY: COMPUTER,
+    COMMANDS_LOST: NETWORK,
+    **dict.fromkeys(LINK, NETWORK),
 }
 # Beginnings of the arm node's own reasons, and the rule of the safety node that says the same.
 _SAFETY_SAID: Final = "safety stopped: "
@@ -54,7 +57,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "camera": CAMERA,
     "grants": COMPUTER,
     "no sign of life": COMPUTER,
-    "keeps this computer busy": COMPUTER,  # from a twin that was silent
+    BUSY: COMPUTER,  # from a twin that was silent
     "samples of": ROBOT,
     "robot at": ROBOT,
 }

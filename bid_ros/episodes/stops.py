@@ -8,6 +8,9 @@ from bid_ros.core.outcome import INFRASTRUCTURE, EpisodeOutcome
 
 IN_A_ROW: Final = 3  # stops that are not the policy's end the run: what they have in common does not go away by itself
 
+LEFT: Final = "the arm goes on; no episode runs yet"
+"""What a person is told whose start lets a robot's arm go on after a stop: the next start is that of an episode."""
+
 
 class EpisodeStopped(Exception):
     """The episode cannot go on.

@@ -36,7 +36,7 @@ class BidNode(Node):
     """Base of the nodes. :meth:`begin` opens what must be closed again; the constructor does not.
 
     Attributes:
-        outlives: topics. When asked to end, the node waits until nobody publishes them any more, 6 s at most.
+        outlives: topics. When asked to end, the node waits until nobody publishes them any more, 3.5 s at most.
         heartbeat_s: s between two heartbeats. No other node can have a short deadline for a node whose period is long.
         changeable: names of the parameters that may be set while the node runs; :meth:`change` takes them.
         ended: whether the node was asked to end, or ends by itself.

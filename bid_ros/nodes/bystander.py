@@ -23,8 +23,8 @@ Correct = Callable[[str], tuple[bool, str]]
 class Bystander(Operator):
     """Prepares nothing: the arm stays where it is. An episode lasts its time, unless a person or a device ends it."""
 
-    def __init__(self, node: SequenceNode, task: Task) -> None:
-        super().__init__(node, task, None)
+    def __init__(self, node: SequenceNode, task: Task, person: bool) -> None:
+        super().__init__(node, task, None, person=person)
         self._timeout = NOT_JUDGED
 
     def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
@@ -43,7 +43,7 @@ def operator_of(node: SequenceNode, task: Task, correct: Correct | None, person:
         person: a person starts each episode and says how it ended.
     """
     if not node.value("prepares"):
-        return Bystander(node, task)
+        return Bystander(node, task, person or not node.value("twin"))
     if node.value("twin"):
         return TwinOperator(node, task, correct, person)
     return RobotOperator(node, task, correct)

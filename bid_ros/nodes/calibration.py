@@ -2,8 +2,7 @@
 
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,42 +13,35 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import Image
 
-from bid_msgs.msg import ArmStatus, TwinScene
+from bid_msgs.msg import TwinScene
 from bid_ros.calibration.board import Board
 from bid_ros.calibration.detection import Sighting, sight
-from bid_ros.calibration.rigid import apart, from_pose
+from bid_ros.calibration.rigid import apart
 from bid_ros.calibration.shots import Shot
 from bid_ros.calibration.twin_scene import TwinCamera
 from bid_ros.cameras.config import CameraConfig
 from bid_ros.cameras.image import decode_image
 from bid_ros.core.errors import CalibrationError
-from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import Array, quaternion_from_matrix
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import (
-    ARM_STATUS,
     BODIES,
     CALIBRATION_POSE,
     IMAGES,
     SCENES,
-    TOPICS,
     TWIN_SCENE,
     camera_full_topic,
 )
+from bid_ros.nodes.arm_watch import SILENT, SILENT_S, TURN_S, ArmWatch, within
 from bid_ros.nodes.client import visiting
-from bid_ros.nodes.executor import FastExecutor
 from bid_ros.nodes.ros_messages import pose_stamped
 from bid_ros.nodes.topics import profile, publisher
 
-REST_NS: Final = 500_000_000  # for which the arm has not moved
-STILL: Final = (0.0005, 0.1)  # m and degrees that it may have moved in that time
 OTHER: Final = (0.03, 6.0)  # m or degrees between two poses that are worth an image each
 REACHED: Final = (0.02, 3.0)  # m and degrees from the pose asked for; an arm sags, and its measured pose counts
-SILENT_S: Final = 15.0  # for an arm or a camera
 FOREVER_S: Final = 86_400.0  # for a person
 GOING_S: Final = 60.0
 ASK_S: Final = 0.2  # between two messages that ask for the same pose
-TURN_S: Final = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,64 +59,26 @@ class Taken:
     sighting: Sighting
 
 
-class SystemWatch:
+class SystemWatch(ArmWatch):
     """Listens to a running system: where the arm is, and what a camera sees. One thread only.
 
     Args:
         node: of this process.
         camera: as its file has it.
         twin: renders the board in the twin; None: the images are those of the camera.
-
-    Attributes:
-        joints: newest measured ones, rad.
     """
 
     def __init__(self, node: Node, camera: CameraConfig, twin: TwinCamera | None) -> None:
-        self._node, self._camera, self._twin = node, camera, twin
-        self._executor = FastExecutor()
-        self._executor.add_node(node)
-        self._poses: deque[tuple[int, Array]] = deque()
-        self._source, self._heard = "", time.monotonic()
-        self.joints: Array = np.empty(0)
+        super().__init__(node)
+        self._camera, self._twin = camera, twin
         self._scene: TwinScene | None = None
         self._image: Image | None = None
-        node.create_subscription(ArmStatus, ARM_STATUS, self._on_status, profile(TOPICS[ARM_STATUS].qos))
         if twin is not None:
             node.create_subscription(TwinScene, TWIN_SCENE, self._on_scene, profile(SCENES.qos))
         else:
             topic = camera.address if camera.source == "topic" else camera_full_topic(camera.name)
             node.create_subscription(Image, topic, self._on_image, profile(IMAGES.qos))
         self._goals = publisher(node, CALIBRATION_POSE, BODIES)
-        node.create_timer(TURN_S, lambda: None)
-
-    def close(self) -> None:
-        """Stop listening."""
-        self._executor.shutdown()
-
-    def until(self, condition: Callable[[], Any], timeout_s: float) -> bool:
-        """Listen until a condition holds; False when the time is over."""
-        end = time.monotonic() + timeout_s
-        while not condition():
-            if time.monotonic() > end:
-                return False
-            self._executor.spin_once(timeout_sec=TURN_S)
-        return True
-
-    @property
-    def tool(self) -> Array | None:
-        """Newest measured pose ``(4, 4)`` of the tool, base frame; None: none was heard."""
-        return self._poses[-1][1] if self._poses else None
-
-    def driven(self) -> bool:
-        """Whether the arm rests, and follows the device ``poses``."""
-        return self._source == "teleop" and self.rests()
-
-    def rests(self) -> bool:
-        """Whether the arm has rested for half a second."""
-        if len(self._poses) < 2 or self._poses[-1][0] - self._poses[0][0] < 0.9 * REST_NS:
-            return False
-        last = self._poses[-1][1]
-        return all(_within(pose, last, STILL) for _, pose in self._poses)
 
     def rests_elsewhere(self, before: Sequence[Array]) -> bool:
         """Whether the arm rests, and at another pose than any of those ``(4, 4)``.
@@ -133,7 +87,7 @@ class SystemWatch:
             CalibrationError: the arm is silent.
         """
         if time.monotonic() - self._heard > SILENT_S:
-            raise CalibrationError("no arm is heard on arm/status; valid is a running system: bid up, or bid teleop")
+            raise CalibrationError(SILENT)
         tool = self.tool
         return tool is not None and all(_differs(tool, other) for other in before) and self.rests()
 
@@ -178,16 +132,9 @@ class SystemWatch:
             if time.monotonic() - asked > ASK_S:
                 asked = time.monotonic()
                 self._goals.publish(message)
-            return self.tool is not None and _within(self.tool, tool, REACHED) and self.rests()
+            return self.tool is not None and within(self.tool, tool, REACHED) and self.rests()
 
         return self.until(there, GOING_S)
-
-    def _on_status(self, message: ArmStatus) -> None:
-        now, self._source, self._heard = stamp_ns(message), str(message.source), time.monotonic()
-        self.joints = np.array(message.joint_positions)
-        self._poses.append((now, from_pose(*pose_arrays(message.tool))))
-        while self._poses[0][0] < now - REST_NS or self._poses[0][0] > now:
-            self._poses.popleft()
 
     def _on_scene(self, message: TwinScene) -> None:
         self._scene = message
@@ -239,11 +186,6 @@ def take(watch: SystemWatch, board: Board, others: list[Taken], again: bool = Tr
                 raise
             print(f"not taken: {error}", file=sys.stderr, flush=True)
             before = [*(item.tool for item in others), tool]
-
-
-def _within(one: Array, other: Array, most: tuple[float, float]) -> bool:
-    distance, angle = apart(one, other)
-    return distance <= most[0] and angle <= most[1]
 
 
 def _differs(one: Any, other: Any) -> bool:

@@ -22,6 +22,7 @@ from bid_ros.core.topics import (
     SAFETY_RESET,
     TOPICS,
 )
+from bid_ros.episodes.stops import LEFT
 from bid_ros.nodes.topics import publisher
 from bid_ros.system.security import check_security, enclave_arguments, enclave_of
 
@@ -81,8 +82,10 @@ def operate(namespace: str = "") -> int:
                 _say(_call(node, Trigger, EPISODE_UNDO, Trigger.Request()))
             elif command:
                 print(f"'{answer}' is unknown; valid are [enter], u, t TEXT and q")
-            elif _say(_call(node, Trigger, EPISODE_START, Trigger.Request())):
-                _judge(node)
+            else:
+                response = _call(node, Trigger, EPISODE_START, Trigger.Request())
+                if _say(response) and response.message != LEFT:
+                    _judge(node)
     return 0
 
 

@@ -48,8 +48,8 @@ class EpisodeNode(SequenceNode):
         super().__init__("episode", PARAMETERS)
         self.slow, self._summary = self.value("slow"), "running episodes"
         self._running = self._begun = False  # an episode, after its preparation; begun: also after its end
-        self._limit_s = self.value("timeout_s") or self.task.episode_timeout
-        self._log = run_log(self, self.task)
+        self._stays = False  # a robot was stopped, and nobody has let it move since
+        self._limit_s, self._log = self.value("timeout_s") or self.task.episode_timeout, run_log(self, self.task)
         by_person, shadow = self.value("takeover"), self.value("shadow")
         alone = self.value("acting") == "policy" and not (self.value("human") or by_person or shadow)
         self._acting = (SHADOW, *(["teleop"] if by_person else [])) if shadow else (self.value("acting"),)
@@ -62,8 +62,7 @@ class EpisodeNode(SequenceNode):
         self._person, self._ended, self._recorder = self.value("human"), threading.RLock(), ""
         self._last: EpisodeEvent | None = None
         self._judged = self._person or not self.value("twin")  # by a person, not by physics
-        correct = self._correct if self._judged else None
-        self._operator = operator_of(self, self.task, correct, self._person)
+        self._operator = operator_of(self, self.task, self._correct if self._judged else None, self._person)
         if self._judged:
             self.serve(Trigger, EPISODE_UNDO, lambda _: self._undo())
         self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
@@ -82,7 +81,7 @@ class EpisodeNode(SequenceNode):
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return the episodes so far, what the next one waits for, and how long one may last."""
         counts = {"episodes": len(self._log.results), "successes": self._log.successes, "of": self.value("episodes")}
-        awaits = "start" if self._operator.awaited else self._driver.awaits
+        awaits = self._operator.awaits or self._driver.awaits
         return True, self._summary, {**counts, "awaits": awaits, "limit_s": self._limit_s}
 
     def close(self) -> None:
@@ -144,8 +143,7 @@ class EpisodeNode(SequenceNode):
                 self._attempt(episode, partial(self._episode, episode))
             status, self._summary = 0, f"ended: all {len(self._log.results)} episodes are done"
         except EpisodeStopped as stop:
-            status, self._log.ended = 3 if stop.latched else 1, stop.outcome
-            self._summary = f"ended: {stop}"
+            status, self._log.ended, self._summary = 3 if stop.latched else 1, stop.outcome, f"ended: {stop}"
             print(f"{stop}", file=sys.stderr, flush=True)
         finally:
             try:
@@ -174,6 +172,7 @@ class EpisodeNode(SequenceNode):
             if self.closing.is_set() or not (stop.latched or (self.value("twin") and self._recovery.started)):
                 raise
             self._recovery.after(stop, episode, self._begun)
+            self._stays = self._stays or (stop.latched and not self.value("twin"))
             self._save()
             return False
         self._log.stops.ended()
@@ -190,8 +189,10 @@ class EpisodeNode(SequenceNode):
             return len(self._log.results)
 
     def _episode(self, episode: int) -> None:
-        seed = self.value("seed") + episode
-        labels = self.value("labels")
+        if self._stays:
+            self._operator.await_leave()
+            self._stays = False
+        seed, labels = self.value("seed") + episode, self.value("labels")
         event = EpisodeEvent(robot=self.robot, episode=episode, seed=seed, label=labels[episode % len(labels)])
         self._publish(event, EpisodeEvent.PREPARE)
         self._say(f"episode {episode + 1}/{self.value('episodes')}  preparing")

@@ -7,7 +7,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.robots.registry import posed_arm, task_arm
-from bid_ros.safety.self_collision import check_known
+from bid_ros.safety.self_collision import check_known, check_posed, poses
 
 ARM_CONFIG: Final = Parameter(
     "arm_config", "", "path of the robot's configuration file, for its joints; empty: the robot's defaults"
@@ -30,7 +30,8 @@ def posed_arm_of(node: Any, task: Task) -> ArmModel | None:
     Without a configuration file nobody does: the limits would be those of another robot. Says so in the log.
 
     Raises:
-        TaskError: there is a file, but nobody knows the joints or shapes of which the task asks a least distance.
+        TaskError: the task asks for a least distance, but commands no rotation; or there is a file, and nobody knows
+            the joints or shapes.
     """
     config = node.value("arm_config")
     if task.columns("joints") is not None:
@@ -38,10 +39,13 @@ def posed_arm_of(node: Any, task: Task) -> ArmModel | None:
     try:
         arm = posed_arm(task, config, node.value("twin")) if config else None
         missing = "" if arm is not None else "no configuration file of the robot is named"
+        missing = missing if poses(task) else f"task '{task.name}' commands no rotation_6d"
     except BidError as error:
         arm, missing = None, str(error)
     if missing:
         node.get_logger().warning(f"the joints behind the poses are not judged: {missing}")
     if config:
         check_known(task, arm)
+    else:
+        check_posed(task)
     return arm

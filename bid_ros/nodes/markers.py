@@ -11,7 +11,7 @@ from visualization_msgs.msg import Marker
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.nodes.ros_messages import duration_message, point
-from bid_ros.views.scene import Box, Lines, Part
+from bid_ros.views.drawn import Box, Lines, Part
 
 EDGE_WIDTH: Final = 0.003  # m, of a box
 

@@ -16,6 +16,8 @@ from bid_ros.core.topics import (
     EPISODE_EVENT,
     IMAGES,
     MARKERS,
+    MEASURED_LIMITS,
+    MEASURES,
     OVERLAY,
     SAFETY_CHUNK,
     SAFETY_STATE,
@@ -27,8 +29,9 @@ from bid_ros.nodes.joints import ARM_CONFIG, arm_of
 from bid_ros.nodes.markers import to_marker
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.robot_model import robot_model
+from bid_ros.views.drawn import Part
 from bid_ros.views.overlay import DecisionPainter, ToolPlaces, decision_text
-from bid_ros.views.scene import Part, ViewedScene
+from bid_ros.views.scene import ViewedScene
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -59,6 +62,7 @@ class MonitorNode(BidNode):
         self.subscribe(SAFETY_STATE, self._on_safety)
         self.subscribe(SAFETY_CHUNK, partial(self._on_message, SAFETY_CHUNK))
         self.subscribe(EPISODE_EVENT, partial(self._on_message, EPISODE_EVENT))
+        self.subscribe(MEASURED_LIMITS, partial(self._on_message, MEASURED_LIMITS), MEASURES)
         self._model = robot_model(self, self._task) if self.value("robot_model") else None
         self.subscribe(ARM_STATUS, self._on_arm, patient=True)
         drawn = next((camera for camera in cameras.values() if camera.is_fixed), None)

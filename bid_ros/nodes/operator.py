@@ -25,7 +25,7 @@ from bid_ros.core.topics import (
     TWIN_RESET,
     body_topic,
 )
-from bid_ros.episodes.stops import aborted
+from bid_ros.episodes.stops import LEFT, aborted
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.recording.episodes import DISCARDED
 from bid_ros.sim.twin import Pose
@@ -37,6 +37,7 @@ CLOSED = 0.0  # m, commanded to squeeze the object between the fingers
 OPENING_S = 10.0  # s to open the gripper; the first time it may have to be activated before
 GRASPING_S = 5.0
 PERSON_S = 3600.0
+LEAVE = "reset: the arm stays where it is; when nobody is within its reach, go on with: bid operator"
 SHOWING_S = 5.0
 SHOW_S, CHECK_S = 0.1, 0.02  # between two looks at the outcome, and at who moves the arm
 # After a reset, until all frames that a policy observes, the older ones too, show the new scene.
@@ -53,6 +54,7 @@ class Operator(ABC):
         task: task of the system.
         held: widths in m of a gripper at rest that holds what the episode begins with.
         correct: takes an outcome that a person gives when no episode runs; returns whether it was taken, or why not.
+        person: a person starts each episode, and what comes after a stop.
 
     Attributes:
         started: a person has started the episode.
@@ -66,14 +68,17 @@ class Operator(ABC):
         task: Task,
         held: tuple[float, float] | None,
         correct: Callable[[str], tuple[bool, str]] | None = None,
+        person: bool = False,
     ) -> None:
         self._node, self._held = node, held
         self._correct = correct or (lambda outcome: (False, "no episode runs"))
         self.started, self.again = threading.Event(), threading.Event()
-        self.awaited = False
+        self.awaited, self._said = False, ""
         self._setup = setup_of(task)
         self._timeout = "timeout"
         self._outcome: str | None = None  # while nobody judges
+        if person:
+            node.serve(Trigger, EPISODE_START, self._on_start)
         node.serve(SetBool, EPISODE_OUTCOME, self._on_outcome)
         node.serve(Trigger, EPISODE_DISCARD, lambda _: self._end(DISCARDED))
 
@@ -125,6 +130,23 @@ class Operator(ABC):
         self._outcome = self._outcome or outcome
         return True, ""
 
+    def await_leave(self) -> None:
+        """Block until a person starts the next episode, before anything moves. Nobody holds the arm meanwhile.
+
+        A reset only says that what stopped the arm is gone. It must not set it in motion.
+
+        Raises:
+            EpisodeStopped: as :meth:`bid_ros.nodes.sequence.SequenceNode.wait`.
+        """
+        self.started.clear()
+        self.awaited, self._said = True, LEFT
+        print(LEAVE, flush=True)
+        self._node.tell()
+        try:
+            self._node.wait(self.started.is_set, PERSON_S, "the start after a stop")
+        finally:
+            self.awaited, self._said = False, ""
+
     def _await_start(self, position: NDArray[np.float64], width: float, asked: str) -> None:
         """Hold the tool until a person starts the episode, or wants another one again."""
         self.started.clear()
@@ -137,11 +159,16 @@ class Operator(ABC):
         finally:
             self.awaited = False
 
+    @property
+    def awaits(self) -> str:
+        """What a person must give: ``start`` of the episode, ``leave`` to move after a stop; empty: nothing."""
+        return ("leave" if self._said else "start") if self.awaited else ""
+
     def _on_start(self, _: Trigger.Request) -> tuple[bool, str]:
         if not self.awaited:
             return False, "no episode waits for its start"
         self.started.set()
-        return True, ""
+        return True, self._said
 
     @abstractmethod
     def _lay_out(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
@@ -171,10 +198,8 @@ class TwinOperator(Operator):
         correct: Callable[[str], tuple[bool, str]] | None = None,
         person: bool = False,
     ) -> None:
-        super().__init__(node, task, setup_of(task).held, correct)
+        super().__init__(node, task, setup_of(task).held, correct, person)
         self._person = person
-        if person:
-            node.serve(Trigger, EPISODE_START, self._on_start)
         kind = kind_of(task)
         self._score, self._demonstrator, self._bodies_scored = build_score(task), kind.demonstrator, kind.bodies
         self._timeout = self._score.timeout
@@ -245,8 +270,7 @@ class RobotOperator(Operator):
     def __init__(
         self, node: SequenceNode, task: Task, correct: Callable[[str], tuple[bool, str]] | None = None
     ) -> None:
-        super().__init__(node, task, None, correct)
-        node.serve(Trigger, EPISODE_START, self._on_start)
+        super().__init__(node, task, None, correct, person=True)
 
     def _lay_out(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
         asked = f"{self._setup.request}, then start the episode with: bid operator"

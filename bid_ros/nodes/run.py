@@ -19,7 +19,9 @@ from bid_ros.system.output import keep_printing
 from bid_ros.system.priority import raise_priority
 from bid_ros.system.security import check_security
 
-LINGER_S = 6.0  # for which a node that is asked to end waits for those that it outlives
+# For which a node that is asked to end waits for those that it outlives. With what comes after, it must stay below the
+# 5 s after which launch loses its patience with SIGINT.
+LINGER_S = 3.5
 
 
 class Runnable(Protocol):
@@ -86,12 +88,24 @@ def _run(factory: Callable[..., Runnable], ending: Ending) -> int:
         node.create_timer(1.0, ending.alive)
         _spin(executor, node, ending)
     finally:
-        node.close()
-        node.heartbeat.stop()
-    executor.shutdown()  # it holds what the node destroys
-    node.destroy_node()
-    rclpy.try_shutdown()
+        ending.alive()  # what is released now has that limit too, also where nothing asked for the end
+        try:
+            node.close()
+        finally:
+            _leave(node, executor)
     return node.exit_status
+
+
+def _leave(node: Runnable, executor: FastExecutor) -> None:
+    """Leave the graph in order, whatever failed before: of who only disappears others think for 20 s that it is there.
+
+    What fails here is told, and does not keep the rest from being left.
+    """
+    for step in (node.heartbeat.stop, executor.shutdown, node.destroy_node, rclpy.try_shutdown):  # each needs the next
+        try:
+            step()
+        except Exception:
+            traceback.print_exc()
 
 
 def _spend_now_what_would_interrupt() -> None:

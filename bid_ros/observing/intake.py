@@ -96,7 +96,7 @@ class Intake:
             return ""
         # An image shows where the tool was a little before it came. So the newest place of the tool does not count yet.
         moved = 0.0 if run.first is None or run.last is None else float(np.linalg.norm(run.last - run.first))
-        run.count, run.last = run.count + 1, self._tool
+        run.count, run.first, run.last = run.count + 1, self._tool if run.first is None else run.first, self._tool
         if run.count < EQUAL or moved < SEEN_M:
             return ""
         what, passed_s = self._what(name), (now_ns - run.since_ns) / NANOSECONDS

@@ -22,7 +22,7 @@ from bid_ros.recording.definitions import Definition
 from bid_ros.recording.files import qos_text
 from bid_ros.recording.storage import CHUNK_BYTES, COMMIT_BYTES, Backlog, BagFile, Compression, Pending
 
-CLOSE_SECONDS: Final = 30.0
+CLOSE_SECONDS: Final = 10.0  # a node that is asked to end is ended by force after 15, and says nothing then
 COMPUTING: Final = 10  # steps of niceness: what computes goes last
 ENCODERS: Final = 2  # threads that compress images; OpenCV lets go of Python's lock meanwhile
 
@@ -205,7 +205,8 @@ class BagWriter:
         self._thread.join(CLOSE_SECONDS)
         self._pool.shutdown(wait=False)
         if self._thread.is_alive():
-            raise RecordingError(f"bag {self.directory} could not be finished within {CLOSE_SECONDS:.0f} s")
+            problem = f"bag {self.directory} could not be finished within {CLOSE_SECONDS:g} s"
+            raise RecordingError(f"{problem}; what was written by then can be read")
         self._raise_failure()
 
     def __enter__(self) -> Self:

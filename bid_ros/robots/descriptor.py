@@ -59,6 +59,9 @@ class RobotDescriptor:
             None: such tasks are refused.
         unready: from a configuration, of a robot that answers, to one sentence on what a person has yet to do before it
             moves; empty if nothing. It moves nothing. For ``bid check``.
+        external_force: from a configuration with a ``payload_mass`` in kg, of a robot that answers and rests, to the
+            force ``(3,)`` N that it feels at its tool beside that payload, base frame with z up; raises ArmError if it
+            cannot be read. It moves nothing. For ``bid check``. None: the robot does not tell.
     """
 
     name: str
@@ -74,3 +77,4 @@ class RobotDescriptor:
     forward: Callable[[Any], tuple[Any, Any]] | None = None
     arm_model: Callable[[Any], ArmModel] | None = None
     unready: Callable[[Any], str] = lambda config: ""
+    external_force: Callable[[Any], tuple[float, float, float]] | None = None

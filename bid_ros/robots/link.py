@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from bid_ros.core.errors import ArmError
+from bid_ros.core.fault_words import BUSY, DRIVER
 from bid_ros.core.margins import Margins
 from bid_ros.robots.protocol import (
     EXIT_LOST,
@@ -107,14 +108,13 @@ class DriverLink:
         if self._mute:
             return self._mute
         code = self._process.poll()
-        where = f"robot at {self._config.address}"
+        where, driver = f"robot at {self._config.address}", f"{DRIVER} at {self._config.address}"
         if code is None:
             silence_s = self._unheard.look(state.beat, time.monotonic_ns())
             if not self._beats.over("beat of the driver", silence_s, self._unheard.limit_s):
                 return ""
             self._mute = (
-                f"the process that drives the {where} gave no sign of life for {silence_s:.2f} s and was ended: find "
-                "what held it up, then reset"
+                f"{driver} gave no sign of life for {silence_s:.2f} s and was ended: find what held it up, then reset"
             )
             self._process.kill()
             return self._mute
@@ -123,10 +123,7 @@ class DriverLink:
         if code == EXIT_STUCK:
             return f"{where} answered a command no more: check cable and power, then reset"
         how = f"by signal {-code}" if code < 0 else f"with status {code}"
-        return (
-            f"the process that drives the {where} was ended {how}: damaged data can make {self._library} crash; reset "
-            "to start it again"
-        )
+        return f"{driver} was ended {how}: damaged data can make {self._library} crash; reset to start it again"
 
     def rests_within(self, wait_s: float) -> bool:
         """Wait up to so many s for the arm to be at rest; return whether it is, or the process is gone."""
@@ -179,8 +176,7 @@ class DriverLink:
             # Apart, so that a busy computer, on which the process imports for long, is no silence of the robot.
             if not self._requests.poll(START_S):
                 raise ArmError(
-                    f"the process that drives the robot at {self._config.address} did not start within {START_S:g} s: "
-                    "find what keeps this computer busy"
+                    f"{DRIVER} at {self._config.address} did not start within {START_S:g} s: find what {BUSY}"
                 )
             self._requests.recv()
             self._requests.send((self._config, release))
@@ -192,14 +188,12 @@ class DriverLink:
             answer = self._requests.recv()
         except (EOFError, OSError) as error:
             code = self._process.wait()
-            raise ArmError(
-                f"the process that drives the robot at {self._config.address} ended while it connected ({code})"
-            ) from error
+            raise ArmError(f"{DRIVER} at {self._config.address} ended while it connected ({code})") from error
         if answer:
             raise ArmError(answer)
 
     def _ask(self, wait_s: float, request: DriverRequest, *arguments: object) -> object:
-        mute = f"the process that drives the robot at {self._config.address} does not answer; reset to start it again"
+        mute = f"{DRIVER} at {self._config.address} does not answer; reset to start it again"
         with self._asking:
             if self._mute:
                 return self._mute

@@ -24,7 +24,8 @@ from bid_ros.robots.protocol import (
 )
 from bid_ros.robots.unheard import Unheard
 
-# If a period takes longer than this, the robot is lost. Its watchdog has stopped it by then.
+# If a period takes longer than this, s, or than a limit of its own, the robot is lost. Its watchdog has stopped it by
+# then.
 STUCK_S: Final = 0.5
 GUARD_S: Final = 0.02
 # The owner of this process is gone and the arm does not come to rest: end without it.
@@ -41,10 +42,14 @@ class DriverLoop(ABC):
         rate_hz: periods a second.
         memory: takes set-points in and states out.
         requests: requests from the arm. When it closes, this process ends.
+        stuck_s: longest period, s. Below the time without a beat after which the arm ends this process, so that this
+            process can say why.
     """
 
-    def __init__(self, address: str, rate_hz: int, memory: DriverMemory, requests: Connection) -> None:
-        self._memory = memory
+    def __init__(
+        self, address: str, rate_hz: int, memory: DriverMemory, requests: Connection, stuck_s: float = STUCK_S
+    ) -> None:
+        self._memory, self._stuck_s = memory, stuck_s
         self._requests, self._waiting = requests, select.poll()
         self._waiting.register(requests, select.POLLIN)
         self._period_ns = round(1e9 / rate_hz)
@@ -193,7 +198,7 @@ class DriverLoop(ABC):
 
     def _guard(self) -> None:
         """End the process when the loop hangs in the library, and not when the computer holds up all of it."""
-        beats = Unheard(STUCK_S)
-        while beats.look(self._beat_ns, time.monotonic_ns()) < STUCK_S:
+        beats = Unheard(self._stuck_s)
+        while beats.look(self._beat_ns, time.monotonic_ns()) < beats.limit_s:
             time.sleep(GUARD_S)
         os._exit(EXIT_STUCK)

@@ -10,7 +10,7 @@ MOST_NS: Final = 30_000_000
 # A twin that nothing moves cannot move. A computer that starts a system, or does much else, may hold it up for so long,
 # s: beside a test suite, with priorities of its own, it did for 1.4 s.
 RESTING_TWIN_S: Final = 2.0
-BUSY: Final = "it is a twin, so find what keeps this computer busy"
+_TWIN: Final = "it is a twin, so find what keeps this computer busy"  # holds fault_words.BUSY
 
 
 class Unheard:
@@ -45,4 +45,4 @@ class Unheard:
 
 def late_text(what: str, look: str, twin: bool) -> str:
     """Return how a robot, or a twin, is late, and what to look for: ``look`` at a robot."""
-    return f"{what}: {BUSY if twin else look}"
+    return f"{what}: {_TWIN if twin else look}"

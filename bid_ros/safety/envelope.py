@@ -61,7 +61,7 @@ class Envelope:
     def __init__(self, task: Task, arm: ArmModel | None = None) -> None:
         check_judged(task)
         self._six, self._width = task.columns("rotation_6d"), task.columns("gripper")
-        self._motion = MotionEnvelope(task, None if task.columns("joints") is None else known_arm(task, arm))
+        self._motion = MotionEnvelope(task, commanded_arm(task, arm))
         self._apart = None if self._motion.joints is None else SelfCollision.asked(task, arm)
         self._beginning, self._posture = Beginning(task.limits), PostureEnvelope.known(task, arm)
         self._task, self._limits, self._max_rows = task, task.limits, MAX_HORIZONS * task.horizon
@@ -221,10 +221,16 @@ def check_judged(task: Task) -> None:
         raise TaskError(f"task '{task.name}': no action has kind 'position' or 'joints', so no workspace can be kept")
 
 
-def known_arm(task: Task, arm: ArmModel | None) -> ArmModel:
-    """Return the model of the arm whose joints a task commands; raises TaskError if it is missing or does not fit."""
+def commanded_arm(task: Task, arm: ArmModel | None) -> ArmModel | None:
+    """Return the model of the arm whose joints a task commands; None: it commands none.
+
+    Raises:
+        TaskError: the model is missing, or has another number of joints.
+    """
     columns = task.columns("joints")
-    commanded = 0 if columns is None else columns.stop - columns.start
+    if columns is None:
+        return None
+    commanded = columns.stop - columns.start
     if arm is None:
         raise TaskError(f"task '{task.name}' commands joints of robot '{task.robot}', whose limits are not known")
     if arm.joints != commanded:

@@ -11,7 +11,7 @@ from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
 from bid_ros.safety.bound import Bound
 from bid_ros.safety.joints import JointEnvelope
-from bid_ros.safety.self_collision import SelfCollision
+from bid_ros.safety.self_collision import SelfCollision, poses
 from bid_ros.safety.verdict import Verdict, refused
 
 
@@ -33,8 +33,7 @@ class PostureEnvelope:
     @classmethod
     def known(cls, task: Task, arm: ArmModel | None) -> "PostureEnvelope | None":
         """Return the envelope of a task that commands poses of an arm that is known, else None."""
-        posed = task.columns("position") is not None and task.columns("rotation_6d") is not None
-        return None if arm is None or not posed else cls(task, arm)
+        return None if arm is None or not poses(task) else cls(task, arm)
 
     def unknown(self, measured: ArrayLike | None) -> Iterator[Verdict]:
         """Yield a refusal if the joints are not measured, or are not those of the arm."""

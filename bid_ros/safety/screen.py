@@ -18,9 +18,9 @@ class Screen:
     """Tells which samples keep the limits that the envelope has of motions. The safety node still judges.
 
     A refused chunk stops the arm. A policy that samples many chunks nearly always has others. Of a chunk all rows from
-    the current step on count, as in :class:`bid_ros.safety.envelope.Envelope`. Rotation and gripper do not. Of a task
-    that commands joints the limits of these count too, and those of the tool's turning: its pose is what forward
-    kinematics say.
+    the current step on count, as in :class:`bid_ros.safety.envelope.Envelope`: the position, the turning, the gripper's
+    speed and the places that are kept out. Of a task that commands joints the limits of these count too; the tool's
+    pose is what forward kinematics say.
 
     Args:
         task: its limits, and the columns of its position or joints.

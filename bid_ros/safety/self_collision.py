@@ -128,10 +128,27 @@ class SelfCollision:
 
 def check_known(task: Task, arm: ArmModel | None) -> None:
     """Raise TaskError if a task asks for a least distance of an arm whose joints or shapes nobody knows."""
+    check_posed(task)
     if task.limits.min_self_distance is None or (arm is not None and arm.shapes is not None):
         return
     what = "joints" if arm is None else "shapes of the links"
     raise TaskError(
         f"limits: min_self_distance is {task.limits.min_self_distance:g} m, but the {what} of robot '{task.robot}' are "
         "not known; valid is a robot whose geometry is known, or no min_self_distance"
+    )
+
+
+def poses(task: Task) -> bool:
+    """Whether a task commands poses: a position and a rotation."""
+    return task.columns("position") is not None and task.columns("rotation_6d") is not None
+
+
+def check_posed(task: Task) -> None:
+    """Raise TaskError if a task asks for a least distance, but commands neither joints nor position and rotation."""
+    if task.limits.min_self_distance is None or task.columns("joints") is not None or poses(task):
+        return
+    raise TaskError(
+        f"limits: min_self_distance is {task.limits.min_self_distance:g} m, but task '{task.name}' commands a position "
+        "without rotation_6d, so nobody knows the joints; valid is an action of kind rotation_6d, or no "
+        "min_self_distance"
     )

@@ -88,10 +88,10 @@ def _visitors(system: System, twin: bool) -> Mapping[str, Endpoints]:
         "bid_operator": _ends((topics.EPISODE_NOTE,), call=OF_A_PERSON),
         "bid_check": _ends((), {*observed, *_camera_topics(system, twin)}),
         "bid_calibrate": _ends(
-            (topics.CALIBRATION_POSE,),
+            (topics.CALIBRATION_POSE, topics.MEASURED_LIMITS),
             {topics.ARM_STATUS, *_camera_topics(system, twin), *_whole(system, twin), *([topics.TWIN_SCENE] * twin)},
         ),
-        "bid_follow": _ends((), system_topics(system.task), followed),
+        "bid_follow": _ends((), {*system_topics(system.task), topics.MEASURED_LIMITS}, followed),
     }
 
 
@@ -128,7 +128,7 @@ def _cameras(system: System, twin: bool) -> Mapping[str, Endpoints]:
     seen = (topics.DECISION, topics.SAFETY_STATE, topics.SAFETY_CHUNK, topics.EPISODE_EVENT, topics.ARM_STATUS)
     return {
         "camera": _ends([*images, *_whole(system, twin), topics.TF_STATIC], heard),
-        "monitor": _ends(markers, [*seen, *map(camera_topic, names)]),
+        "monitor": _ends(markers, [*seen, topics.MEASURED_LIMITS, *map(camera_topic, names)]),
         "recorder": _ends((), system_topics(system.task)),
     }
 

@@ -20,6 +20,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.files import replace_text
 from bid_ros.core.paths import share
 
+RMW: Final = "RMW_IMPLEMENTATION"
 FAST_DDS: Final = "rmw_fastrtps_cpp"
 PROFILES: Final = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")  # Fast DDS 2 and 3
 RANGE: Final = "ROS_AUTOMATIC_DISCOVERY_RANGE"
@@ -33,7 +34,7 @@ _ANY_PORT: Final = 9  # nothing is sent there
 def middleware_environment(
     peers: Sequence[str] = (), folder: Path = Path(), given: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return the variables for a system. Without peers it never sends beyond this computer.
+    """Return the variables for a system. Without peers, and with our profile, it never sends beyond this computer.
 
     Args:
         peers: host names or IPv4 addresses of other computers that take part.
@@ -71,9 +72,14 @@ def named_profile(profile: str, peers: Sequence[str]) -> str:
 
 
 def ignored_settings(given: Mapping[str, str] = os.environ) -> list[str]:
-    """Return a sentence for each variable of ROS that the nodes of a system do not follow."""
+    """Return a sentence for each variable of ROS that the nodes of a system do not follow.
+
+    And one for each that they do follow, though it takes away what keeps the graph on this computer.
+    """
     if _own(given):
-        return []
+        open_ = "its sockets are not kept on this computer, so whoever reaches them may move the arm"
+        kept = [name for name in (RMW, *PROFILES) if name in given and given[name] != FAST_DDS]
+        return [f"{name}={given[name]} is kept: {open_}; valid is to unset it" for name in kept]
     said = "the nodes stay on this computer anyway, but for `peers`"
     why = {LOCALHOST_ONLY: said, STATIC_PEERS: "valid is the argument `peers`"}
     return [f"{name}={given[name]} is ignored: {why[name]}" for name in why if given.get(name)]
@@ -81,7 +87,7 @@ def ignored_settings(given: Mapping[str, str] = os.environ) -> list[str]:
 
 def _own(given: Mapping[str, str]) -> bool:
     """Whether an environment names another middleware, or profiles for this one."""
-    return given.get("RMW_IMPLEMENTATION", FAST_DDS) != FAST_DDS or any(name in given for name in PROFILES)
+    return given.get(RMW, FAST_DDS) != FAST_DDS or any(name in given for name in PROFILES)
 
 
 def _addresses(peer: str) -> tuple[str, str]:

@@ -214,8 +214,8 @@ class Supervisor:
         outlived = [child for child in self._children if child.name in OUTLIVED]
         end = time.monotonic() + self.kill_s
         while (running := self._running()) and (left := end - time.monotonic()) > 0:
-            # Of a node that was killed the graph tells for seconds that it is there.
-            gone = all(child.ended.done() for child in outlived) and any(child.ended.result() < 0 for child in outlived)
+            # Of a node that was killed, or whose libraries ended it, the graph tells for seconds that it is there.
+            gone = all(child.ended.done() for child in outlived) and any(child.ended.result() for child in outlived)
             await asyncio.wait([child.ended for child in running], timeout=min(left, AGAIN_S) if outlived else left)
             if gone:
                 for child in self._running():

@@ -14,9 +14,10 @@ from bid_ros.core.extras import extra
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, ROSOUT, SAFETY_STATE, camera_topic
+from bid_ros.views.drawn import Box, Lines, Part
 from bid_ros.views.message_values import EVENTS, LATENCIES, MODES, SAFETY, decision_times_ms, state, word
 from bid_ros.views.overlay import DecisionPainter, ToolPlaces, decision_text
-from bid_ros.views.scene import Box, Lines, Part, ViewedScene
+from bid_ros.views.scene import ViewedScene
 
 if TYPE_CHECKING:
     from bid_ros.views.outline import Outline

@@ -1,38 +1,42 @@
 """What is drawn of a system in space: named lines, boxes and words, made from its messages. Every viewer shows these.
 
-============ ==========================================================================================
-part         meaning
-============ ==========================================================================================
-candidates   strong candidates that were kept, green = the smallest total loss to blue = the largest
-trimmed      strong candidates that were trimmed, white and faint
-weak         samples of the weak policy, red and faint
-previous     previous decision from now on, violet
-selected     decision, yellow
-forwarded    chunk of a person or of the episode node that safety let through, light blue
-trail        where the tool was since the episode was prepared, orange
-workspace    box that the task's limits keep the tool in; red while safety stops the arm
-safety       state of the safety node in words, above the workspace
-============ ==========================================================================================
+=============== ====================================================================================================
+part            meaning
+=============== ====================================================================================================
+candidates      strong candidates that were kept, green = the smallest total loss to blue = the largest
+trimmed         strong candidates that were trimmed, white and faint
+weak            samples of the weak policy, red and faint
+previous        previous decision from now on, violet
+selected        decision, yellow
+forwarded       chunk of a person or of the episode node that safety let through, light blue
+trail           where the tool was since the episode was prepared, orange
+workspace       box that the task's limits keep the tool in; red while safety stops the arm
+safety          state of the safety node in words, above the workspace
+start           box of the tool's start positions, grey
+keep_out/table  place where nothing of the tool may be, by its name, dark red; a plane is as large as the workspace
+new/table       this limit as ``bid calibrate limits`` measures it, pink
+new/workspace   likewise
+new/start       likewise
+new/points      the points that limits are made of, pink
+=============== ====================================================================================================
 
 The messages may be those of rclpy or read from a bag: only their fields are used.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.core.task import Task
-from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, SAFETY_CHUNK, SAFETY_STATE
+from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, MEASURED_LIMITS, SAFETY_CHUNK, SAFETY_STATE
 from bid_ros.recording.episodes import PREPARE, START
 from bid_ros.views import overlay
+from bid_ros.views.drawn import Box, Lines, Part, Words, plain_lines
+from bid_ros.views.limit_parts import limit_parts, measured_parts
 from bid_ros.views.message_values import SAFETY, state, word
 from bid_ros.views.overlay import ToolPlaces, positions_of
-
-Array = NDArray[np.float64]
-Rgba = tuple[int, int, int, int]
 
 BEST: Final = overlay.KEPT
 WORST: Final = (50, 90, 255)
@@ -45,49 +49,6 @@ SHORT_S: Final = 1.0  # for which a decision is shown: an older one is nobody's 
 TRAIL_STEP: Final = 0.002  # m between two points of the trail
 TRAIL_POINTS: Final = 1500
 COLORS: Final = {"RUNNING": FREE, "STOPPED": STOP}  # of states of safety; the others are like WAIT
-
-
-@dataclass(frozen=True, eq=False)
-class Lines:
-    """Lines in space.
-
-    Attributes:
-        name: of the part.
-        lines: ``(number, points, 3)`` in m, base frame.
-        colors: ``(number, 4)`` red, green, blue and opacity, 0 to 255.
-        width: m.
-        lasting_s: for how long they are shown; None: until the next ones.
-    """
-
-    name: str
-    lines: Array
-    colors: NDArray[np.uint8]
-    width: float
-    lasting_s: float | None = None
-
-
-@dataclass(frozen=True)
-class Box:
-    """A box along the axes of the base frame, from corner ``low`` to corner ``high`` in m."""
-
-    name: str
-    low: tuple[float, float, float]
-    high: tuple[float, float, float]
-    color: Rgba
-
-
-@dataclass(frozen=True)
-class Words:
-    """A text at a place in m, base frame; its letters are ``height`` m high."""
-
-    name: str
-    text: str
-    position: tuple[float, float, float]
-    height: float
-    color: Rgba
-
-
-Part = Lines | Box | Words
 
 
 def loss_colors(total: ArrayLike, count: int) -> NDArray[np.uint8]:
@@ -120,16 +81,11 @@ def decision_lines(decision: Any, places: ToolPlaces) -> list[Lines]:
     colors = loss_colors(total[kept] if len(total) else total, int(kept.sum()))
     return [
         Lines("candidates", strong[kept], colors, 0.002, SHORT_S),
-        _plain("trimmed", strong[~kept], (*overlay.TRIMMED, 70), 0.0012),
-        _plain("weak", groups["weak"], (*overlay.WEAK, 80), 0.0012),
-        _plain("previous", groups["previous"], (*overlay.PREVIOUS, 240), 0.004),
-        _plain("selected", groups["selected"], (*overlay.SELECTED, 255), 0.006),
+        plain_lines("trimmed", strong[~kept], (*overlay.TRIMMED, 70), 0.0012, SHORT_S),
+        plain_lines("weak", groups["weak"], (*overlay.WEAK, 80), 0.0012, SHORT_S),
+        plain_lines("previous", groups["previous"], (*overlay.PREVIOUS, 240), 0.004, SHORT_S),
+        plain_lines("selected", groups["selected"], (*overlay.SELECTED, 255), 0.006, SHORT_S),
     ]
-
-
-def _plain(name: str, lines: Array, color: Rgba, width: float, lasting_s: float | None = SHORT_S) -> Lines:
-    """Return lines of one colour."""
-    return Lines(name, lines, np.tile(np.array(color, np.uint8), (len(lines), 1)), width, lasting_s)
 
 
 class ViewedScene:
@@ -144,6 +100,8 @@ class ViewedScene:
         self._places = places or ToolPlaces(task)
         limits = task.limits
         self._low, self._high = limits.workspace_min, limits.workspace_max
+        self._task, self._fixed = task, limit_parts(task)
+        self._measured: list[Part] = []
         self._trail = np.empty((TRAIL_POINTS, 3))
         self._points = 0
         self._safety: tuple[str, tuple[int, int, int]] = ("no word from safety", WAIT)
@@ -153,6 +111,7 @@ class ViewedScene:
             SAFETY_STATE: self._on_safety,
             SAFETY_CHUNK: self._on_chunk,
             EPISODE_EVENT: self._on_event,
+            MEASURED_LIMITS: self._on_measured,
         }
 
     @property
@@ -165,7 +124,10 @@ class ViewedScene:
         return self._add[topic](message)
 
     def standing(self) -> list[Part]:
-        """Return what is there without a decision: workspace and state of safety."""
+        """Return what is there without a decision: limits and state of safety."""
+        return [*self._state(), *self._fixed, *self._measured]
+
+    def _state(self) -> list[Part]:
         text, color = self._safety
         middle = ((self._low[0] + self._high[0]) / 2, (self._low[1] + self._high[1]) / 2)
         return [
@@ -176,7 +138,7 @@ class ViewedScene:
     def trail(self) -> Lines:
         """Return where the tool was."""
         lines = self._trail[None, : self._points].copy() if self._points > 1 else np.empty((0, 0, 3))
-        return _plain("trail", lines, (*TRAIL, 255), 0.003, None)
+        return plain_lines("trail", lines, (*TRAIL, 255), 0.003)
 
     def _on_decision(self, message: Any) -> list[Part]:
         return [*decision_lines(message, self._places)] if self._places.knows(message.dims) else []
@@ -203,17 +165,21 @@ class ViewedScene:
         if said == self._safety:
             return []
         self._safety = said
-        return self.standing()
+        return self._state()
 
     def _on_chunk(self, message: Any) -> list[Part]:
         """A policy's chunk is the decision already."""
         if not self._places.knows(message.dims) or message.source == "policy" or message.steps < 2:
             return []
         actions = np.asarray(message.actions, np.float64).reshape(1, message.steps, message.dims)
-        return [_plain("forwarded", self._places.of(actions), (*FORWARDED, 255), 0.003)]
+        return [plain_lines("forwarded", self._places.of(actions), (*FORWARDED, 255), 0.003, SHORT_S)]
 
     def _on_event(self, message: Any) -> list[Part]:
         if message.kind not in (PREPARE, START):
             return []
         self._points = 0
         return [self.trail()]
+
+    def _on_measured(self, message: Any) -> list[Part]:
+        self._measured = measured_parts(message.data, self._task) or self._measured
+        return self._measured

@@ -109,7 +109,7 @@ def lost(out: Path) -> list[str]:
 
 
 def judge(fault: Fault, robot: Robot, found: Course, outcome: Outcome, resets: list[float]) -> Row:
-    """Return what was measured, and a sentence for each bar that was missed.
+    """Return what was measured, and a sentence for each bar that was missed; ``paced``: those that a slow twin excuses.
 
     Args:
         fault, robot: of the trial.
@@ -121,20 +121,25 @@ def judge(fault: Fault, robot: Robot, found: Course, outcome: Outcome, resets: l
     again = None if any(reset < (found.again_s or 0.0) for reset in resets) else found.again_s
     stops = [item for item in outcome.reasons if item.stopped]
     first = min(stops, key=lambda item: item.after_s, default=None)
-    wrong = []
+    wrong, paced = [], []  # paced: those of times and speeds, which a slow twin excuses
     if deadline is not None and not fault.gone:
-        wrong += _unrest(found, deadline, again)
+        late, still = _unrest(found, deadline, again)
+        paced += late
+        wrong += [*late, *still]
     if deadline is not None and (first is None or first.after_s > max(REASON_LIMIT_S, deadline + REASON_LIMIT_S)):
-        wrong.append("no reason" if first is None else f"a reason after {first.after_s:.2f} s only")
+        paced += [] if first is None else [f"a reason after {first.after_s:.2f} s only"]
+        wrong += paced[-1:] if first is not None else ["no reason"]
     if deadline is None and not fault.may_stop and first is not None:
         wrong.append(f"stopped: {first.text}")
     rests = found.rest_s is not None and found.rest_s < PAUSES_S and again is None
     if deadline is None and fault.may_stop and rests and not outcome.reasons:
         wrong.append("at rest without a reason")
     if found.peak > SLACK * limit:
-        wrong.append(f"{found.peak:.2f} m/s; the limit is {limit:g}")
+        paced.append(f"{found.peak:.2f} m/s; the limit is {limit:g}")
+        wrong += paced[-1:]
     if fault.faster and found.peak > max(fault.faster * found.before, LEAST):
-        wrong.append(f"{found.peak / max(found.before, 1e-3):.1f} times as fast as before")
+        paced.append(f"{found.peak / max(found.before, 1e-3):.1f} times as fast as before")
+        wrong += paced[-1:]
     if found.outside > EDGE:
         wrong.append(f"{1000 * found.outside:.0f} mm outside the workspace")
     if outcome.left:
@@ -145,12 +150,14 @@ def judge(fault: Fault, robot: Robot, found: Course, outcome: Outcome, resets: l
         "reason_s": None if first is None else first.after_s,
         **asdict(outcome),
         "wrong": wrong,
+        "paced": paced,
     }
 
 
-def _unrest(found: Course, deadline: float, again: float | None) -> list[str]:
+def _unrest(found: Course, deadline: float, again: float | None) -> tuple[list[str], list[str]]:
+    """Return what is wrong with the time to rest, and with the rest itself."""
     if found.rest_s is None:
-        return ["not at rest"]
+        return [], ["not at rest"]
     late = found.rest_s - deadline
-    wrong = [f"at rest {late:.2f} s after the deadline"] if late > REST_LIMIT_S else []
-    return [*wrong, f"moved again after {again:.2f} s"] if again is not None else wrong
+    tardy = [f"at rest {late:.2f} s after the deadline"] if late > REST_LIMIT_S else []
+    return tardy, [] if again is None else [f"moved again after {again:.2f} s"]

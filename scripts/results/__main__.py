@@ -32,6 +32,7 @@ MADE: Final[dict[str, tuple[str, str]]] = {
     "ur-servo-period": ("results/latency.md", "period of the set-points to a UR"),
     "interrupts": ("explanation/stopping.md", "what a signal at a random time leaves behind"),
     "margins": ("explanation/stopping.md", "how near honest runs come to the limits of the checks"),
+    "starts": ("explanation/stopping.md", "starts of a twin and its driver beside busy processes"),
     "slowing": ("results/robot-tasks.md", "success where chunks are slowed down, and where they stop"),
     "recorder-load": ("reference/recordings.md", "what the recorder loses under two fast cameras"),
     "space-time": ("reference/bundles.md", "time of converting observations and chunks of a space"),

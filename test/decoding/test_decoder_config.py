@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bid_ros.decoding import BidConfig, DecodingError, feature_weights, select
+from bid_ros.decoding import BidConfig, DecoderConfig, DecodingError, feature_weights, select
 
 
 def test_without_sizes_a_weight_is_the_inverse_of_its_columns_spread():
@@ -61,3 +61,32 @@ def test_the_factor_of_a_feature_decides_which_sample_is_closest():
 def test_other_factors_are_refused(factors):
     with pytest.raises(DecodingError, match="valid are 2 finite numbers of at least 0"):
         feature_weights([0.1, 0.2], factors=factors)
+
+
+def test_a_spread_of_single_precision_is_weighed_in_double():
+    spread = np.random.default_rng(1).uniform(0.01, 0.3, 10).astype(np.float32)
+    wanted = feature_weights(spread.astype(np.float64), [3, 6, 1])
+    assert feature_weights(spread, [3, 6, 1]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("samples", "mode_size", "given", "wanted"),
+    [
+        (16, None, None, 3),
+        (4, None, None, 2),
+        (1, None, None, 1),
+        (16, 5, None, 5),
+        (16, 5, 8, 4),
+        (16, 5, 40, 5),
+        (16, None, 4, 2),
+        (16, None, 1, 1),
+        (4, None, 40, 2),
+    ],
+)
+def test_the_mode_size_is_at_most_half_of_the_samples_that_there_are(samples, mode_size, given, wanted):
+    assert DecoderConfig(samples=samples, mode_size=mode_size).bid(1, 2, samples=given).mode_size == wanted
+
+
+def test_one_weak_sample_is_neither_none_nor_all():
+    with pytest.raises(DecodingError, match="weak_samples is 1; valid are 0 and samples, 8"):
+        DecoderConfig(samples=8, weak_samples=1)

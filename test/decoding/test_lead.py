@@ -84,6 +84,50 @@ def test_no_shift_crosses_the_bounds_and_what_is_outside_stays():
     np.testing.assert_array_equal(choice.actions[:, 0], samples[0, :, 0])
 
 
+@pytest.mark.parametrize("high", [None, (1.0, 1.0)])
+def test_the_lower_bounds_hold_too(high):
+    inside = LeadConfig(time_s=1.0, columns=(0, 1), low=(0.0, 0.48), high=high)
+    decoder, samples, choice = decide("lead", inside, decisions=9)
+    assert samples[0, -1, 1] > 0.48 > samples[0, -1, 1] + decoder.velocity[1]
+    np.testing.assert_array_equal(choice.actions[TO - 1 :, 1], 0.48)
+    np.testing.assert_allclose(choice.actions[TO - 1 :, 0], samples[0, TO - 1 :, 0] + decoder.velocity[0])
+    outside = LeadConfig(time_s=1.0, columns=(0, 1), low=(0.0, 0.6), high=high)
+    _, samples, choice = decide("lead", outside, decisions=9)
+    np.testing.assert_array_equal(choice.actions[:, 1], samples[0, :, 1])
+
+
+@pytest.mark.parametrize("name", ["lead", "bid+lead"])
+def test_what_is_executed_counts_as_the_decision_and_its_motion(name):
+    """As if the policy had sampled what was executed. What is executed of another decision changes nothing."""
+    offset = np.array([0.002, -0.001, 0.0, 0.0])
+    random = np.random.default_rng(7)
+    samples = [chunks(k, random, 0.01)[: 1 if name == "lead" else N] for k in (0, 1)]
+    found = []
+    for executed, added in ((True, 0.0), (False, offset)):
+        decoder = build_decoder(name, DecoderConfig(samples=N))
+        first = decoder.choose(DecodeRequest(0, DT, TO, H, D), samples[0] + added, None)
+        if executed:
+            decoder.executed(0, lambda rows: rows + offset)
+            decoder.executed(DT, lambda rows: rows + 9.0)
+        choice = decoder.choose(DecodeRequest(DT, DT, TO, H, D), samples[1], None)
+        found.append((first.actions + offset - added, choice.previous, choice.actions, decoder.velocity))
+    for executed, sampled in zip(*found, strict=True):
+        np.testing.assert_allclose(executed, sampled, atol=1e-12)
+    np.testing.assert_allclose(found[0][1], found[0][0][1:])
+
+
+def test_samples_of_single_precision_are_averaged_in_double():
+    random, found = np.random.default_rng(8), []
+    narrow = [(chunks(k) + random.normal(0.0, 0.001, (N, 1, D))).astype(np.float32) for k in range(3)]
+    for kind in (np.float32, np.float64):
+        decoder = build_decoder("bid+lead", DecoderConfig(samples=N))
+        for k, samples in enumerate(narrow):
+            decoder.choose(DecodeRequest(k * DT, DT, TO, H, D), samples.astype(kind), None)
+        found.append(decoder.velocity)
+    assert found[0].all()
+    np.testing.assert_array_equal(*found)
+
+
 def test_no_target_is_taken_to_be_faster_than_the_setting():
     decoder, _, _ = decide("lead", LeadConfig(fastest=0.02))
     assert np.linalg.norm(VELOCITY) > 0.02
@@ -94,17 +138,26 @@ def test_a_reset_and_a_pause_forget_the_motion():
     decoder, _, _ = decide("lead", LeadConfig())
     decoder.reset()
     assert decoder.velocity is None
-    decoder, samples, _ = decide("lead", LeadConfig())
-    late = decoder.choose(DecodeRequest(900 * DT, DT, TO, H, D), samples, None)
+    for pause in (H - TO + 1, 900):  # steps, of which the first leaves only a row of the past
+        decoder, samples, _ = decide("lead", LeadConfig())
+        late = decoder.choose(DecodeRequest((59 + pause) * DT, DT, TO, H, D), samples, None)
+        assert decoder.velocity is None
+        np.testing.assert_array_equal(late.actions, samples[0])
+
+
+def test_no_motion_is_known_before_the_second_decision():
+    assert build_decoder("lead").velocity is None
+    decoder, samples, choice = decide("lead", LeadConfig(), decisions=1)
     assert decoder.velocity is None
-    np.testing.assert_array_equal(late.actions, samples[0])
+    np.testing.assert_array_equal(choice.actions, samples[0])
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
         ({"time_s": 2.0}, "time_s is 2.0; valid is .* 0 to 1"),
-        ({"low": (0.0,), "columns": (0, 1)}, r"low is \(0.0,\); valid is one for each of the columns \(0, 1\)"),
+        ({"low": (0.0,), "columns": (0, 1)}, r"lead: low is \(0.0,\); valid is one for each of the columns \(0, 1\)"),
+        ({"high": (1.0, 1.0)}, r"lead: high is \(1.0, 1.0\); valid is one for each of the columns None"),
     ],
 )
 def test_bad_settings_are_refused(values, message):
@@ -112,6 +165,15 @@ def test_bad_settings_are_refused(values, message):
         LeadConfig(**values)
 
 
-def test_columns_that_the_action_lacks_are_refused():
-    with pytest.raises(DecodingError, match=r"lead columns are \(0, 7\); valid are 0 to 3"):
-        decide("lead", LeadConfig(columns=(0, 7)), decisions=1)
+@pytest.mark.parametrize("column", [D, 7])
+def test_columns_that_the_action_lacks_are_refused(column):
+    with pytest.raises(DecodingError, match=rf"lead columns are \(0, {column}\); valid are 0 to 3"):
+        decide("lead", LeadConfig(columns=(0, column)), decisions=1)
+
+
+def test_the_last_column_of_an_action_may_be_led():
+    aim = np.zeros((1, H, D))
+    decoder = build_decoder("lead", DecoderConfig(lead=LeadConfig(columns=(D - 1,))))
+    for k in range(2):
+        decoder.choose(DecodeRequest(k * DT, DT, TO, H, D), aim + 0.001 * k, None)
+    assert decoder.velocity.shape == (1,) and decoder.velocity[0] > 0

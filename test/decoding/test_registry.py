@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bid_ros.core.registry import collect
-from bid_ros.decoding import DecodingError, decoder_names
+from bid_ros.core.registry import Registry, collect
+from bid_ros.decoding import DecodingError, build_decoder, decoder_names
 from bid_ros.decoding.registry import merge
 from bid_ros.decoding.vanilla import vanilla
 
@@ -41,6 +41,16 @@ def test_two_decoders_of_one_name_are_refused(package):
     (package / "zz_again.py").write_text("DECODERS = {'ema': None}\n")
     with pytest.raises(DecodingError, match="decoder 'ema' of module 'zz_again' is already another module's"):
         merge(collect("more_decoders", "DECODERS"))
+
+
+def test_a_decoder_of_another_package_says_what_it_needs(monkeypatch):
+    monkeypatch.setattr(Registry, "find", lambda self, name: lambda text, config: object())
+    with pytest.raises(DecodingError) as error:
+        build_decoder("vanilla")
+    assert str(error.value) == (
+        "decoder 'vanilla' has no attribute 'needs'; valid is a Needs of bid_ros.decoding, which took the place of "
+        "warm_starts and needs_gradient"
+    )
 
 
 @pytest.mark.parametrize("name", decoder_names())

@@ -47,6 +47,14 @@ def test_a_pause_longer_than_the_chunk_sets_it_free():
     assert decoder.propose(request(H - 1)).guidance.weights.tolist() == [1.0] + [0.0] * (H - 1)
 
 
+def test_no_row_beyond_the_previous_decision_is_drawn():
+    """Of three rows of the past the previous decision still has the first."""
+    decoder = build_decoder("rtc")
+    decoder.choose(request(0, 4), np.ones((1, H, D)), None)
+    guidance = decoder.propose(request(H - 1, 4)).guidance
+    assert guidance.weights.tolist() == guidance.target[:, 0].tolist() == [1.0] + [0.0] * (H - 1)
+
+
 def test_it_executes_the_sample_and_forgets_at_a_reset():
     decoder = build_decoder("rtc")
     chunk = np.random.default_rng(0).standard_normal((1, H, D))

@@ -96,6 +96,8 @@ def test_the_same_settings_in_another_order_are_the_same_text():
         ("bid:decay=1,decay=0.5", "'decay=0.5' as a setting of bid; valid are .*, each once"),
         ("bid:decay=much", "decay 'much'; valid is a number"),
         ("bid:mode_size=2.5", "mode_size '2.5'; valid is a whole number"),
+        ("bid:variant=paper=1", "variant is 'paper=1'; valid is one of paper"),
+        ("bid:decay=0.5:mode_size=2", "decay '0.5:mode_size=2'; valid is a number"),
         ("bid:variant=best", "variant is 'best'; valid is one of paper"),
         ("bid:trim=nearest", "trim 'nearest' is asked of variant 'corrected'"),
         ("bid:mode_size=9", "mode_size is 9; valid with 16 samples is at most 8"),

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import franky
 import numpy as np
 import pytest
+from robots.franka.lockstep import Cell, Swing, ending
 
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.fault_words import COMMANDS_LOST
 from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY
 from bid_ros.core.task import load_task
 from bid_ros.episodes.causes import (
@@ -22,6 +30,10 @@ from bid_ros.episodes.causes import (
     part_of_pause,
     rule_of_arm,
 )
+from bid_ros.robots.franka.config import FrankaConfig
+from bid_ros.robots.franka.errors import sentence
+from bid_ros.robots.link import DriverLink
+from bid_ros.robots.protocol import DriverRequest, DriverState, Mode, MotionOutcome
 from bid_ros.robots.unheard import late_text
 from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.grants import Lapse
@@ -29,6 +41,7 @@ from bid_ros.safety.watchdog import Watchdog
 from bid_ros.system.ended import Ended
 
 SECOND = NANOSECONDS
+DRIVER = Path(__file__).parents[1] / "robots" / "mute_driver.py"
 LISTED = [
     ("heartbeat:camera", "heartbeat of camera is 310 ms old; the limit is 300 ms", CAMERA),
     ("heartbeat:policy", "heartbeat of policy is 310 ms old; the limit is 300 ms", COMPUTER),
@@ -38,12 +51,6 @@ LISTED = [
     ("measurement", "5 chunks in a row were refused, the last because the tool's position is not known", COMPUTER),
     ("publisher", "2 nodes publish /policy/chunk: /policy and /stranger; valid is one", NETWORK),
     ("fault", "the robot reports a fault: a reflex stopped the robot", ROBOT),
-    ("fault", "the robot reports a fault: robot at 127.0.0.1 has been silent for 0.20 s", NETWORK),
-    (
-        "fault",
-        "the robot reports a fault: 20 commands were lost: the computer of the client was late, not the policy",
-        COMPUTER,
-    ),
 ]
 LIMITS = ("finite", "shape", "frame", "source", "workspace", "speed", "acceleration", "jerk", "rotation", "turn_rate")
 MORE = ("turn_acceleration", "tilt", "gripper", "jump", "joint_position", "joint_speed", "joint_acceleration")
@@ -54,6 +61,79 @@ def test_a_failure_of_no_policy_is_infrastructure_and_names_the_part(rule, reaso
     found = outcome_of_safety(rule, reason)
     assert (found.kind, found.code, found.text, found.success) == (INFRASTRUCTURE, part, f"stopped: {reason}", False)
     assert part in PARTS
+
+
+def moving() -> tuple[Cell, Swing]:
+    cell = Cell(FrankaConfig("172.16.0.2", translational_stiffness=2500.0))
+    cell.run(0.05)
+    assert cell.ask(DriverRequest.START, False) == ""
+    swing = Swing(cell, False)
+    cell.run(0.4, swing)
+    assert not cell.state.fault
+    return cell, swing
+
+
+def blamed(fault: str, twin: bool = False) -> str:
+    """The part that a fault of the robot names, as the safety node repeats it."""
+    return outcome_of_safety("fault", f"the robot reports a fault: {fault}", twin=twin).code
+
+
+def test_set_points_that_this_computer_did_not_send_are_no_fault_of_the_robot():
+    with ending():
+        cell, _ = moving()
+        cell.run(0.3)
+        assert "moved: it was stopped" in cell.state.fault
+        assert (blamed(cell.state.fault), blamed(cell.state.fault, twin=True)) == (COMPUTER, COMPUTER)
+
+
+@pytest.mark.parametrize(
+    ("lie", "part"),
+    [
+        (lambda said, first, ms: replace(said, robot_ms=said.robot_ms + 1000), CLOCK),
+        (lambda said, first, ms: replace(said, robot_ms=first.robot_ms), NETWORK),
+        (lambda said, first, ms: replace(said, success_rate=0.3), NETWORK),
+        (lambda said, first, ms: replace(said, joints=tuple(q + 1.0 for q in said.joints)), ROBOT),
+    ],
+    ids=["clock", "silent", "rate", "joints"],
+)
+def test_what_the_driver_of_a_robot_says_names_the_part_that_failed(lie, part):
+    with ending():
+        cell, swing = moving()
+        cell.robot.tell(lie)
+        for _ in range(100):
+            if cell.status is None:
+                cell.run(0.01, swing)
+    assert cell.state.fault and blamed(cell.state.fault) == part, cell.state.fault
+
+
+@pytest.mark.parametrize("end", ["frozen", "killed"])
+def test_a_driver_process_that_hangs_or_was_killed_tells_of_the_computer(monkeypatch, end):
+    monkeypatch.setenv("PYTHONPATH", str(DRIVER.parent))
+    link = DriverLink(DRIVER.stem, FrankaConfig("172.16.0.2"), False, 0.1, "franky")
+    state = DriverState(0, 0, Mode.IDLE, MotionOutcome.NONE, (0.0,) * 7, (0.0,) * 7, (0.0,) * 3, (0.0,) * 4, "", 1)
+    try:
+        if end == "killed":
+            os.kill(link._process.pid, signal.SIGKILL)
+            link._process.wait()
+        said = ""
+        while not said:  # it never beats, so the link ends it
+            said = link.trouble(state)
+        assert ("gave no sign of life" if end == "frozen" else "was ended by signal 9") in said
+        assert (blamed(said), blamed(said, twin=True)) == (COMPUTER, COMPUTER)
+    finally:
+        link.kill()
+
+
+def test_commands_that_were_lost_on_the_way_to_a_robot_tell_of_the_network_and_in_a_twin_of_the_computer():
+    """What libfranka says is held against the twin in test/robots/franka/twin/test_conformance.py."""
+    said = f'libfranka: Move command aborted: motion aborted by reflex! ["{COMMANDS_LOST}"]'
+    fault = sentence("172.16.0.2", franky.ControlException(said))
+    assert (blamed(fault), blamed(fault, twin=True)) == (NETWORK, COMPUTER)
+
+
+def test_a_program_that_the_pendant_stopped_is_the_robots_though_the_advice_names_this_computer():
+    fault = "robot at a stopped our program: look at the pendant, and check that nothing delays this computer"
+    assert blamed(fault) == ROBOT
 
 
 def test_a_twin_that_is_silent_tells_of_the_computer_and_its_reflex_does_not():

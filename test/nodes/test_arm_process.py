@@ -15,6 +15,7 @@ from sensor_msgs.msg import JointState
 from bid_msgs.msg import ArmStatus, SafetyState
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.arm_report import joint_messages
+from bid_ros.recording.reader import BagReader
 from bid_ros.robots.base import ArmState
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.registry import build_arm
@@ -154,6 +155,27 @@ def test_a_robot_that_does_not_answer_ends_the_node_with_one_sentence(bench):
     status, output = bench.finish("arm", START_S)
     assert status == 2
     assert output.count("error: ") == 1 and "127.77.77.77" in output and "Traceback" not in output
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["unreachable", "killed"])
+def test_after_an_arm_that_failed_the_recorder_ends_within_the_patience_of_launch(bench, root, tmp_path, killed):
+    """The launch program waits 5 s after SIGINT."""
+    bench.start("recorder", {"task": str(root / "config" / "franka_place" / "task.yaml"), "bag": str(tmp_path / "bag")})
+    assert bench.until(lambda: bench.node.count_subscribers("/arm/status"), START_S)
+    bench.start("arm", arm_parameters("127.77.77.77", connect_wait_s=START_S if killed else 0.0))
+    if killed:
+        assert bench.until(lambda: bench.node.count_publishers("/arm/status"), START_S)
+        bench.processes["arm"].kill()
+    assert bench.finish("arm", START_S)[0] == (-signal.SIGKILL if killed else 2)
+    asked = time.monotonic()
+    bench.processes["recorder"].send_signal(signal.SIGINT)
+    assert bench.finish("recorder", START_S)[0] == 0
+    took_s = time.monotonic() - asked
+    print(f"the recorder ended after {took_s:.2f} s")
+    # One that is killed is on the graph for 20 s. One that fails leaves it, so nobody waits for its last words.
+    assert took_s < (4.8 if killed else 2.5)
+    with BagReader(tmp_path / "bag") as reader:
+        assert reader.was_complete
 
 
 def test_a_robot_whose_tool_would_be_what_the_node_itself_publishes_ends_it_with_one_sentence(bench, tmp_path):

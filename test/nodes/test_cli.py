@@ -21,6 +21,7 @@ from bid_ros import __version__
 from bid_ros.cli import CLOSED_PIPE, GROUPS
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import DIAGNOSTICS, ROSOUT, TF, TF_STATIC
+from bid_ros.episodes.stops import LEFT
 from bid_ros.formats import build_dataset
 from bid_ros.recording.reader import BagReader
 
@@ -167,7 +168,8 @@ def answer(bench, services, arguments, text=""):
     def handler(name, success):
         def handle(request, response):
             called.append((name, getattr(request, "data", None)))
-            response.success, response.message = success, f"said {name}"
+            said = success if isinstance(success, str) else f"said {name}"
+            response.success, response.message = bool(success), said
             return response
 
         return handle
@@ -212,6 +214,12 @@ def test_operator_does_not_ask_for_the_outcome_of_what_did_not_start(bench):
     done, called = answer(bench, {"/episode/start": (Trigger, False)}, ["operator"], "\nq\n")
     assert done.returncode == 0 and called == [("/episode/start", None)]
     assert "not taken: said /episode/start" in done.stdout and "how did it end" not in done.stdout
+
+
+def test_operator_who_lets_the_arm_go_on_after_a_stop_has_started_no_episode(bench):
+    done, called = answer(bench, {"/episode/start": (Trigger, LEFT)}, ["operator"], "\nq\n")
+    assert done.returncode == 0 and called == [("/episode/start", None)]
+    assert LEFT in done.stdout and "how did it end" not in done.stdout
 
 
 def test_reset_of_a_system_in_a_namespace_asks_its_nodes(bench):

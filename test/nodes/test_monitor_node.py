@@ -116,6 +116,17 @@ def test_the_workspace_has_the_limits_of_the_task(harness):
     assert np.max(edges, axis=0) == pytest.approx(limits.workspace_max)
 
 
+def test_the_limits_of_the_task_and_those_that_are_measured_are_shown(harness):
+    said = harness.bench.node.create_publisher(String, "/calibration/limits", EVENT)
+    said.publish(String(data='{"start": {"low": [0.4, -0.1, 0.3], "high": [0.5, 0.1, 0.4]}}'))
+    assert harness.bench.until(lambda: {"start", "keep_out/table", "new/start"} <= harness.markers.keys(), START_S)
+    table, new = (harness.markers[name].points for name in ("keep_out/table", "new/start"))
+    assert {end.z for end in table} == {0.0} and len(new) == 24
+    assert max(end.z for end in new) == 0.4 and harness.markers["new/table"].points == []
+    said.publish(String(data="{}"))
+    assert harness.bench.until(lambda: not harness.markers["new/start"].points)
+
+
 def test_the_trail_grows_and_the_chunk_of_a_person_is_shown(harness):
     assert harness.bench.until(lambda: {"trail", "forwarded"} <= harness.markers.keys(), START_S)
     before = len(harness.markers["trail"].points)

@@ -98,6 +98,7 @@ class System:
         node = bench.node
         beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
         node.create_timer(0.05, lambda: beats.publish(Heartbeat(node="camera")))
+        self._shade = 0
         self._images = [
             node.create_publisher(Image, f"/camera/{item}/image", IMAGE) for item in ("third_person", "wrist")
         ]
@@ -140,8 +141,9 @@ class System:
 
     def _publish_images(self) -> None:
         stamp = time_message(time.time_ns())
+        self._shade += 1  # each image differs from the one before: the policy node refuses a frozen camera
         for publisher in self._images:
-            message = Image(**encode_image(np.zeros((96, 96, 3), np.uint8)))
+            message = Image(**encode_image(np.full((96, 96, 3), self._shade % 2, np.uint8)))
             message.header.stamp = stamp
             publisher.publish(message)
 

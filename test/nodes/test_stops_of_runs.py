@@ -12,6 +12,7 @@ from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
 from bid_ros.episodes.causes import ARM_ENDS
+from bid_ros.episodes.stops import LEFT
 from bid_ros.recording.events import FILE, check_events
 from bid_ros.system.ended import Ended, note_end
 
@@ -188,6 +189,14 @@ def test_at_a_robot_the_run_waits_for_the_reset_of_a_person_and_goes_on(bench, r
     bench.until(lambda: False, 0.3)
     harness.safety = SafetyState(state=SafetyState.RUNNING)
     harness.mode, harness.reason = ArmStatus.HOLDING, ""
+    count = len(harness.grants)
+    bench.until(lambda: False, 1.5)
+    assert harness.kinds().count(EpisodeEvent.PREPARE) == 1, "a reset alone sets no robot in motion"
+    assert not any(grant.sources for _, grant in harness.grants[count:])
+    start = bench.node.create_client(Trigger, "/episode/start")
+    future = start.call_async(Trigger.Request())
+    assert bench.until(future.done, START_S)
+    assert (future.result().success, future.result().message) == (True, LEFT)
     harness.begin(1)
     harness.judge(True)
     status, run, output = harness.finish()

@@ -45,6 +45,12 @@ def test_images_that_stay_the_same_though_the_tool_moves_are_frozen():
     assert not intake.take("wrist", T0 + 6 * STEP, image(8), T0 + 6 * STEP) and not intake.problem
 
 
+def test_images_that_froze_before_the_tool_was_known_are_frozen():
+    intake, _ = made()
+    assert not any(intake.take("wrist", T0 + k * STEP, image(), T0 + k * STEP) for k in range(3))
+    assert moved(intake, 6, 0.015)[-1].endswith("though the tool moved by 60 mm: frozen")
+
+
 def test_a_scene_that_stands_still_may_look_the_same():
     assert not any(moved(made()[0], 20, 0.0))
     # As long as the tool moves by no more than a camera may miss.

@@ -16,7 +16,7 @@ from bid_ros.core.errors import BundleError, DecodingError
 from bid_ros.core.observation import Observation
 from bid_ros.core.registry import Registry
 from bid_ros.core.task import parse_task
-from bid_ros.decoding.registry import build_decoder, decoder_names
+from bid_ros.decoding.registry import decoder_names
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.registry import FAMILIES as REGISTERED
@@ -115,9 +115,3 @@ def test_a_policy_of_another_package_says_what_it_can_do(tiny, task, monkeypatch
     monkeypatch.setattr(Registry, "find", lambda self, name: before)
     with pytest.raises(BundleError, match="a policy of the family diffusion has no attribute 'capabilities'; valid is"):
         load_policy(bundle, task)
-
-
-def test_a_decoder_of_another_package_says_what_it_needs(monkeypatch):
-    monkeypatch.setattr(Registry, "find", lambda self, name: lambda text, config: object())
-    with pytest.raises(DecodingError, match="decoder 'vanilla' has no attribute 'needs'; valid is a Needs of bid_ros"):
-        build_decoder("vanilla")

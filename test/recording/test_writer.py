@@ -15,10 +15,13 @@ from rosbags.rosbag2 import Reader
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import Qos
+from bid_ros.nodes import run
+from bid_ros.recording import writer as writer_module
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.repair import repair_bag
 from bid_ros.recording.storage import PROVISIONAL_END, BagFile
 from bid_ros.recording.writer import BagWriter, WriterConfig
+from bid_ros.system import ending
 
 ARM_STATUS = "/arm/status"
 EPISODE_EVENT = "/episode/event"
@@ -134,6 +137,14 @@ def test_full_disk_is_an_error_and_costs_only_what_was_not_flushed(tmp_path):
     assert "can no longer be written" in errors
     with BagReader(tmp_path / "bag") as reader:
         assert [item.message.sec for item in reader.messages(["/time"])][-1] >= int(out.splitlines()[-1])
+
+
+def test_a_disk_that_stands_still_is_said_before_a_node_that_was_asked_to_end_is_ended_by_force(tmp_path, monkeypatch):
+    assert run.LINGER_S + writer_module.CLOSE_SECONDS < ending.END_S
+    monkeypatch.setattr(writer_module, "CLOSE_SECONDS", 0.2)
+    writer = BagWriter(tmp_path / "bag")
+    with writer._file_lock, pytest.raises(RecordingError, match=r"could not be finished within 0\.2 s; what was"):
+        writer.close()
 
 
 def test_bag_opens_with_rosbags_and_keeps_types_counts_and_qos(tmp_path, kit):

@@ -1,10 +1,13 @@
 """Serves one simulated FR3 on a free loopback address, prints the address, and ends when its stdin closes.
 
-Two lines there are commands: ``speed`` is answered with that of the fastest joint, rad/s; ``forget`` makes its hand one
-that was not homed, as one that was switched on anew.
+Lines there are commands: ``speed`` is answered with that of the fastest joint, rad/s; ``forget`` makes its hand one
+that was not homed, as one that was switched on anew; after ``carry 0.5`` the robot's estimate of external forces is as
+if its hand held so many kg, less what a client has set as load; after ``drift 0.1`` it says that its joints turn at so
+many rad/s.
 """
 
 import sys
+from typing import Any
 
 from franky_sim.mujoco_simulator import MujocoSimulator
 
@@ -17,11 +20,30 @@ from bid_ros.sim.loop import StepLoop
 # Not 127.0.0.1, where a twin of somebody's running system may be.
 CANDIDATES = [f"127.77.{i}.1" for i in range(1, 250)]
 
+GRAVITY = 9.81  # m/s^2
+
+
+class ToldRobot(FastFrankaRobot):
+    """A robot that tells of something that its physics does not know."""
+
+    carry = 0.0  # kg
+    drift = 0.0  # rad/s
+
+    @property
+    def state(self) -> Any:
+        """The state with what is told."""
+        state = super().state
+        if not (self.carry or self.drift):
+            return state
+        force = (0.0, 0.0, -GRAVITY * (self.carry - state.m_load), 0.0, 0.0, 0.0)
+        return state.replace(O_F_ext_hat_K=force, dq=[speed + self.drift for speed in state.dq])
+
+
 # A robot's controller shares its computer with nobody; this one at least goes first.
 go_first()
 simulator = MujocoSimulator()
 robot = simulator.add_robot(initial_hand_width=0.08)
-FastFrankaRobot.take_over(robot)
+ToldRobot.take_over(robot)
 controller = FrankaController(simulator, *CANDIDATES, patience=SHARED)
 controller.start()
 print(controller.hostname, flush=True)
@@ -31,7 +53,11 @@ for line in sys.stdin:
     if line.strip() == "speed":
         print(max(map(abs, robot._get_state().dq)), flush=True)
         continue
-    loop.call(controller.hand.forget_homing)
+    if line.startswith(("carry", "drift")):
+        name, value = line.split()
+        setattr(robot, name, float(value))
+    else:
+        loop.call(controller.hand.forget_homing)
     print("ok", flush=True)
 loop.stop()
 controller.close()

@@ -8,8 +8,9 @@ from envelope_chunks import DOWN, NOW, ROWS, TOOL, column, ramp, rotations
 
 from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import matrix_from_vector
+from bid_ros.core.shapes import ToolPart
 from bid_ros.core.task import Feature
-from bid_ros.safety.envelope import Envelope
+from bid_ros.safety.envelope import Envelope, out_of_time
 
 MS = 1_000_000
 TIMES = np.arange(ROWS) - 7.5
@@ -109,6 +110,96 @@ def test_a_refusal_is_one_sentence_with_what_is_wrong_the_value_and_the_limit(en
     assert f"{verdict.limit:.3f}".rstrip("0").rstrip(".") in reason
 
 
+def peak(places, height):
+    """Values ``(ROWS,)`` that are 0 but at some rows."""
+    values = np.zeros(ROWS)
+    values[places] = height
+    return values
+
+
+TIP = ToolPart("tip", (0.0, 0.0, 0.03), 0.01)
+TIPPING = 0.65 - 0.04 * np.abs(np.arange(ROWS) - 10)
+BROKEN_AT_A_ROW = [
+    (100, {}, column(1, peak(9, 0.31)), 9, "y is 0.310 m in action 9; the workspace is -0.300 to 0.300 m"),
+    (100, {}, column(2, 0.3 - peak(9, 0.29)), 9, "z is 0.010 m in action 9; the workspace is 0.020 to 0.600 m"),
+    (
+        100,
+        {},
+        column(0, TOOL[0] + peak(slice(10, None), 0.06)),
+        9,
+        "speed is 0.600 m/s from action 9 on; the limit is 0.500 m/s",
+    ),
+    (
+        100,
+        {},
+        column(0, TOOL[0] + peak(10, 0.03)),
+        9,
+        "acceleration is 6.000 m/s^2 from action 9 on; the limit is 5.000 m/s^2",
+    ),
+    (
+        20,
+        {},
+        column(0, TOOL[0] + peak(slice(10, None), 0.0019)),
+        8,
+        "jerk is 475.000 m/s^3 from action 8 on; the limit is 200.000 m/s^3",
+    ),
+    (
+        100,
+        {},
+        yawed(peak(slice(10, None), 0.2)),
+        9,
+        "turn rate is 2.000 rad/s from action 9 on; the limit is 1.500 rad/s",
+    ),
+    (
+        100,
+        {},
+        yawed(peak(10, 0.06)),
+        9,
+        "turn acceleration is 12.000 rad/s^2 from action 9 on; the limit is 10.000 rad/s^2",
+    ),
+    (
+        100,
+        {},
+        rotations([matrix_from_vector([angle, 0, 0]) @ DOWN for angle in TIPPING]),
+        10,
+        "tilt from straight down is 0.650 rad from action 10 on; the limit is 0.600 rad",
+    ),
+    (
+        100,
+        {},
+        column(2, 0.09 - 0.004 * np.arange(ROWS)),
+        15,
+        "'tip' comes 10.0 mm into 'table' at action 15; valid is outside",
+    ),
+    (
+        100,
+        {"max_gripper_rate": 0.2},
+        column(9, 0.04 - peak(slice(10, None), 0.03)),
+        9,
+        "gripper speed is 0.300 m/s from action 9 on; the limit is 0.200 m/s",
+    ),
+]
+
+
+@pytest.mark.parametrize("passed", [0, 3])
+@pytest.mark.parametrize(("dt_ms", "limits", "change", "row", "reason"), BROKEN_AT_A_ROW)
+def test_a_refusal_names_the_row_of_the_chunk_however_many_have_passed(
+    task, chunk, dt_ms, limits, change, row, reason, passed
+):
+    moving, now = chunk(change, dt_ns=dt_ms * MS), NOW + passed * dt_ms * MS
+    limited = replace(task, limits=replace(task.limits, **limits), tool_shape=(TIP,))
+    verdict = Envelope(limited).check(moving, now, moving.actions[passed, :3])
+    assert (verdict.row, verdict.reason) == (row, reason)
+
+
+def test_a_chunk_may_be_older_by_what_it_was_judged_before(task, chunk):
+    for age_s, hop_s, ok in ((0.5, 0.0, True), (0.51, 0.0, False), (0.59, 0.1, True), (0.61, 0.1, False)):
+        late = chunk(stamp_ns=NOW - round(age_s * 1e9))
+        found = list(out_of_time(late, NOW, task.limits, hop_s))
+        assert (not found) == ok
+    assert [verdict.reason for verdict in found] == ["the chunk's age is 0.610 s; the limit is 0.600 s"]
+
+
 def test_an_unknown_tool_position_is_said(envelope, chunk):
     reason = envelope.check(chunk(), NOW, None).reason
     assert reason == "the tool's position is not known, so the jump to the chunk is not either"
@@ -132,6 +223,13 @@ def test_a_tool_at_rest_does_not_turn_whatever_its_rotation(envelope, chunk):
     for vector in rng.uniform(-0.4, 0.4, (500, 3)):
         resting = chunk(rotations([matrix_from_vector(vector) @ DOWN] * ROWS))
         assert envelope.check(resting, NOW, TOOL).ok, vector
+
+
+def test_a_tool_that_points_straight_down_is_not_tilted_whatever_its_yaw(envelope, chunk):
+    """The cosine is rounded to just outside 1 for some."""
+    for yaw in np.linspace(-3, 3, 50):
+        verdict = envelope.check(chunk(yawed([yaw] * ROWS)), NOW, TOOL)
+        assert verdict.ok, verdict.reason
 
 
 def test_a_tool_upside_down_is_tilted_by_half_a_turn_whatever_its_yaw(envelope, chunk):

@@ -42,6 +42,8 @@ def test_a_tilted_tool_brings_its_mount_down(task, chunk):
         tilted = replace(low, actions=low.actions.copy())
         tilted.actions[:, 3:9] = matrix_to_6d(matrix_from_vector([0.0, tilt, 0.0]) @ DOWN)
         assert envelope.check(tilted, NOW, [0.5, 0.0, 0.06]).ok is ok
+        sample = np.concatenate([tilted.actions[:1], tilted.actions])[None]
+        assert Screen(kept_out(task, TABLE, parts=(MOUNT,))).passes(sample).tolist() == [ok]
 
 
 def test_a_thin_wall_between_two_rows_is_found(task, chunk):
@@ -51,6 +53,21 @@ def test_a_thin_wall_between_two_rows_is_found(task, chunk):
     limits = replace(task.limits, max_acceleration=50.0, max_jerk=1e4)
     verdict = Envelope(replace(task, limits=limits)).check(moving, NOW, moving.actions[0, :3])
     assert verdict.rule == "keep_out" and verdict.row == 0 and "'wall' at action 0" in verdict.reason
+
+
+def test_a_thin_wall_that_a_far_part_passes_while_the_tool_turns_is_found(task, chunk):
+    """The tool's point stands. Its far end goes 0.3 m between two rows, across a wall of 5 mm."""
+    camera = ToolPart("camera", (1.0, 0.0, 0.0), 0.006)
+    actions = chunk(column(2, 0.3)).actions[None, :2]
+    tool, turn = actions[0, 0, :3], np.array([DOWN, matrix_from_vector([0.0, 0.0, 0.3]) @ DOWN])
+    way = turn[:, :, 0]
+    for share in (0.2, 0.4, 0.6, 0.8):
+        x, y, z = tool + way[0] + share * (way[1] - way[0])
+        wall = KeepOut("wall", (x - 0.1, y - 0.0025, z - 0.1), (x + 0.1, y + 0.0025, z + 0.1))
+        walled = kept_out(task, wall, parts=(camera,))
+        (bound,) = GeometryEnvelope(walled).bounds(actions[..., :3], turn[None], actions)
+        assert not bound.kept[0]
+        assert "'camera' comes" in bound.refusal(0).reason and bound.refusal(0).row == 0
 
 
 def test_only_what_can_still_be_executed_counts(task, chunk):

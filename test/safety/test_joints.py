@@ -154,6 +154,45 @@ def test_rows_that_have_passed_need_not_keep_the_limits(robot):
     assert not bench.check(joints).ok
 
 
+def broken_at_a_row(bench):
+    """Yield a rule, motions ``(ROWS, joints)`` that break it, and the row where they do."""
+    high = np.tile(bench.home, (ROWS, 1))
+    high[9, 3] = bench.model.limits.high[3] + 0.01
+    yield "joint_position", high, 9
+    yield "joint_speed", bench.moved(5, 0.25 * (RAMP[:, 0] >= 10)), 9
+    yield "joint_acceleration", bench.moved(5, 0.06 * (RAMP[:, 0] == 10)), 9
+
+
+@pytest.mark.parametrize("passed", [0, 3])
+def test_a_refusal_names_the_row_of_the_chunk_however_many_have_passed(robot, passed):
+    bench = Bench(robot, max_joint_speed=2.0, max_joint_acceleration=10.0)
+    for rule, joints, row in broken_at_a_row(bench):
+        verdict = bench.check(joints, stamp_ns=NOW - passed * bench.task.dt_ns)
+        assert (verdict.rule, verdict.row) == (rule, row)
+        assert f"action {row}" in verdict.reason
+
+
+def test_a_jump_is_measured_to_the_joints_for_now_between_two_rows(robot):
+    bench = Bench(robot)
+    moving, stamp = bench.moved(2, 0.03 * RAMP[:, 0]), NOW - round(3.5 * bench.task.dt_ns)
+    here = bench.home.copy()
+    here[2] += 0.03 * 3.5
+    tool = bench.model.forward(here)[0]
+    assert bench.check(moving, here, tool, stamp_ns=stamp).ok
+    here[2] -= 0.31
+    verdict = bench.check(moving, here, tool, stamp_ns=stamp)
+    assert verdict.rule == "joint_jump" and verdict.measured == pytest.approx(0.31)
+
+
+def test_the_joints_may_come_after_the_gripper(robot):
+    bench = Bench(robot)
+    envelope = Envelope(replace(bench.task, action=bench.task.action[::-1]), arm=bench.model)
+    chunk = joint_chunk(bench.task, bench.home + 0.01 * RAMP)
+    turned = replace(chunk, actions=np.roll(chunk.actions, 1, axis=1))
+    assert envelope.check(turned, NOW, bench.tool, bench.home).ok
+    assert not envelope.check(chunk, NOW, bench.tool, bench.home).ok
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
 def test_absurd_values_are_refused_without_a_warning(robot, value):
     bench = Bench(robot)

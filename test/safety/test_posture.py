@@ -73,6 +73,16 @@ def test_a_place_out_of_reach_is_named(posed):
     assert verdict.rule == "reach" and verdict.row >= 5 and f"of action {verdict.row}" in verdict.reason
 
 
+def test_rows_that_have_passed_are_counted_too(posed):
+    rows = posed.rows((0.0, 0.0, 0.0))
+    rows[9:, 0] += 1.5
+    limits = replace(posed.task.limits, max_speed=50.0, max_acceleration=500.0, max_jerk=1e5)
+    envelope = Envelope(replace(posed.task, limits=limits), posed.arm)
+    chunk = ActionChunk(NOW - 3 * posed.task.dt_ns, posed.task.dt_ns, rows)
+    verdict = envelope.check(chunk, NOW, rows[0, :3], posed.home, posed.rotation)
+    assert (verdict.rule, verdict.row) == ("reach", 9) and "of action 9" in verdict.reason
+
+
 def test_the_robot_s_own_limits_of_the_joints_hold(posed):
     rows = posed.rows((0.0, 0.03, 0.0))
     base = float(posed.home[0])

@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from envelope_chunks import DOWN
+from joint_task import joint_task, model_of
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.rotation import DOWN_6D, matrix_from_vector, matrix_to_6d
 from bid_ros.core.task import load_task
 from bid_ros.safety.envelope import Envelope
+from bid_ros.safety.motion import MotionEnvelope
 from bid_ros.safety.screen import Screen
 
 STAMP = 1_000_000_000
@@ -58,6 +60,13 @@ def test_past_rows_and_numbers_that_are_not_finite(task):
     now[0, -1, task.columns("position")] = np.nan
     screen = Screen(task)
     assert screen.passes(past).all() and not screen.passes(now).any()
+
+
+def test_of_a_task_that_commands_poses_the_arm_changes_nothing(task):
+    chunks, arm = samples(task), model_of(joint_task("ur"))
+    passed = MotionEnvelope(task, arm).keeps(chunks, 0.1)
+    assert 0 < passed.sum() < len(chunks)
+    np.testing.assert_array_equal(passed, MotionEnvelope(task).keeps(chunks, 0.1))
 
 
 def test_without_a_position_everything_passes(task):

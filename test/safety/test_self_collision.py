@@ -106,6 +106,8 @@ def test_a_chunk_of_joints_that_folds_the_arm_into_itself_is_refused(robot):
     assert verdict.reason.startswith("'") and verdict.reason.endswith(
         "near each other at action 3; the least is 10.0 mm"
     )
+    later = envelope.check(chunk, chunk.stamp_ns + task.dt_ns, place, rows[0], turn)
+    assert (later.rule, later.row) == ("self_collision", 3), "a row has passed, which is counted too"
     assert not Gate(task, model).admit(chunk, chunk.stamp_ns, place, rows[0], turn).verdict.ok
 
 

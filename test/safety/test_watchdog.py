@@ -273,9 +273,9 @@ def test_a_grant_that_nobody_renewed_latches_with_who_and_how_long(running):
 
 def test_a_stop_for_late_chunks_has_the_last_one_s_values(running):
     for age_s in (0.6, 0.7, 0.8, 0.9, 1.0):
-        running.judge(refused("time", f"the age is {age_s} s", age_s, 0.5), MS)
+        running.judge(refused("time", f"the age is {age_s} s", age_s, 0.5, round(10 * age_s)), MS)
     assert running.reason == "5 chunks in a row were refused, the last because the age is 1.0 s"
-    assert (running.cause.measured, running.cause.limit) == (1.0, 0.5)
+    assert (running.cause.measured, running.cause.limit, running.cause.row) == (1.0, 0.5, 10)
 
 
 def test_silence_of_exactly_the_limit_still_arms():
@@ -353,3 +353,31 @@ def test_the_margins_of_heartbeats_count_while_somebody_is_in_charge(running):
     assert running.margins == pytest.approx(
         {"heartbeat of camera": 0.5, "heartbeat of policy": 0.5, "heartbeat of arm": 0.75}
     )
+
+
+def test_somebody_else_who_moves_the_arm_stops_it_and_holds_off_the_reset(running):
+    running.stranger("")
+    assert not running.stopped and running.reset(MS) == ""
+    running.stranger("node 'other' publishes what moves the arm")
+    assert (running.state, running.cause.rule) == (State.STOPPED, "publisher")
+    assert running.reason == "node 'other' publishes what moves the arm"
+    assert running.reset(2 * MS) == "not reset: node 'other' publishes what moves the arm"
+    running.stranger("")
+    assert running.stopped, "who went away does not clear the stop"
+    assert running.reset(3 * MS) == "" and running.state is State.RUNNING
+
+
+def test_silence_is_judged_when_this_process_could_have_heard(running):
+    """It was held up: the beats wait until 400 ms, and nobody was silent beyond the limit before."""
+    for name in LIMITS:
+        running.beat(name, 400 * MS, 190 * MS)
+    assert not running.tick(400 * MS) and running.state is State.RUNNING
+    assert running.tick(601 * MS) and running.cause.rule == "heartbeat:arm"
+    assert running.cause.measured == pytest.approx(0.201), "since the beat, whenever it was judged"
+
+
+@pytest.mark.parametrize(("judged_ms", "age_s"), [(350, 0.35), (400, 0.4), (900, 0.4)])
+def test_silence_before_it_was_held_up_still_stops(running, judged_ms, age_s):
+    """Never judged later than the beat came."""
+    running.beat("camera", 400 * MS, judged_ms * MS)
+    assert running.cause.rule == "heartbeat:arm" and running.cause.measured == pytest.approx(age_s)

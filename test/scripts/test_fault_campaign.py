@@ -12,7 +12,7 @@ from fault_campaign.fault import Fault
 from fault_campaign.images import write_sources
 from fault_campaign.judging import Outcome, Reason, judge, told_by_run
 from fault_campaign.strangers import strangers
-from fault_campaign.table import NOT_TRIED, table
+from fault_campaign.table import NOT_TRIED, missed_bars, table
 from fault_campaign.witness import Witness
 
 from bid_msgs.msg import ActionChunk
@@ -155,12 +155,29 @@ def test_the_table_says_what_was_tried_how_often_and_what_was_not():
     missed = {**row, "wrong": ["not at rest"], "rest_s": None}
     lines = table([POLICY], ["franka_place", "ur5_pick"], [row, row, missed]).splitlines()
     assert lines[2].startswith("| policy killed | franka_place | 0 |") and NOT_TRIED in lines[2]
-    assert lines[3].startswith("| policy killed | ur5_pick | 3 (0) | 0.11, 0.11 s | 0.20 m/s |")
-    slow = {**missed, "real_time": 0.5}
-    assert "| 3 (1) |" in table([POLICY], ["ur5_pick"], [row, row, slow]) and "not at rest" not in table(
-        [POLICY], ["ur5_pick"], [row, row, slow]
-    )
+    assert lines[3].startswith("| policy killed | ur5_pick | 3 (0) | 0.11, 0.11, 0.11 s | 0.20 m/s |")
     assert "1 of 3: not at rest" in lines[3] and "no sign of life from 'policy'" in lines[3]
+
+
+def test_a_slow_twin_excuses_times_and_speeds_and_nothing_else():
+    late = replace(judged(moved(lambda second: 4 * braking(second - 0.8))), real_time=0.5)
+    again = replace(late, again_s=2.0)
+    for found, outcome, counts in (
+        (late, OUTCOME, []),
+        (late, replace(OUTCOME, reasons=[Reason("run.json", 4.0, "aborted", True)]), []),
+        (late, replace(OUTCOME, reasons=[]), ["no reason"]),
+        (late, replace(OUTCOME, left=["safety (T)"]), ["left running: safety (T)"]),
+        (again, OUTCOME, ["moved again after 2.00 s"]),
+        (replace(late, rest_s=None), OUTCOME, ["not at rest"]),
+    ):
+        row = judge(POLICY, ROBOT, found, outcome, [])
+        row |= {"fault": POLICY.name, "group": POLICY.group, "task": "ur5_pick"}
+        row["reasons"] = [vars(item) for item in outcome.reasons]
+        assert len(row["wrong"]) > len(counts) and missed_bars(row) == counts
+        assert missed_bars({**row, "real_time": 1.0}) == row["wrong"]
+        fine = {**row, "wrong": [], "paced": [], "real_time": 1.0}
+        line = table([POLICY], ["ur5_pick"], [fine, row]).splitlines()[2]
+        assert "| 2 (1) |" in line and all(f"1 of 2: {sentence}" in line for sentence in counts)
 
 
 def test_an_arm_that_stood_when_its_twin_ended_with_the_run_is_at_rest():

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from bid_ros.cli import main
 from bid_ros.core.errors import BidError
@@ -107,6 +108,22 @@ def test_the_old_name_of_the_driver_is_still_read(tmp_path, system):
     file.write_text(f"{file.read_text()}driver: policy\n")
     with pytest.raises(BidError, match="unknown field 'acts'; valid are like, driver"):
         find_system(made.folder)
+
+
+def test_a_least_distance_of_an_arm_whose_rotation_nobody_commands_does_not_start(tmp_path, bench):
+    """Without a rotation nobody knows the joints. What cannot be judged must not look as if it were."""
+    made = new_system(tmp_path / "own", like="franka_place")
+    file = made.folder / "task.yaml"
+    content = yaml.safe_load(file.read_text())
+    content["action"] = [item for item in content["action"] if item["kind"] != "rotation_6d"]
+    file.write_text(yaml.safe_dump(content, sort_keys=False))
+    sentence = "min_self_distance is 0.01 m, but task 'franka_place' commands a position without rotation_6d"
+    with pytest.raises(BidError, match=re.escape(sentence)):
+        find_system(made.folder).check(twin=True)
+    for config in ("", str(find_system(made.folder).file("robot.yaml"))):
+        bench.start("safety", {"task": str(file), "arm_config": config, "twin": True})
+        status, output = bench.finish("safety")
+        assert status == 2 and output.count("error: ") == 1 and sentence in output
 
 
 def test_a_least_distance_of_an_arm_without_geometry_does_not_start(tmp_path):

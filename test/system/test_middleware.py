@@ -117,9 +117,21 @@ def test_localhost_only_would_make_ros_ignore_the_range():
 def test_variables_of_ros_that_the_nodes_do_not_follow_are_named():
     assert ignored_settings({}) == []
     given = {"ROS_LOCALHOST_ONLY": "1", "ROS_STATIC_PEERS": "10.0.0.2"}
-    assert ignored_settings(given | {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}) == [], "that one follows them"
+    assert ignored_settings({"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp"}) == []
     said = ignored_settings(given)
     assert [sentence.split(":")[0] for sentence in said] == [
         "ROS_LOCALHOST_ONLY=1 is ignored",
         "ROS_STATIC_PEERS=10.0.0.2 is ignored",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp"), *((name, "/home/me/profile.xml") for name in PROFILES)],
+)
+def test_a_middleware_or_profile_of_ones_own_is_kept_with_a_warning_that_the_graph_is_open(name, value):
+    given = {name: value, "ROS_STATIC_PEERS": "10.0.0.2"}
+    assert not set(PROFILES) & set(middleware_environment(given=given)), "it is kept"
+    (said,) = ignored_settings(given)  # ROS's own variables are followed then
+    assert said.startswith(f"{name}={value} is kept: its sockets are not kept on this computer")
+    assert said.endswith("; valid is to unset it")

@@ -93,9 +93,9 @@ def test_a_foreground_that_is_killed_is_named_too_and_one_that_ends_by_itself_is
     assert (status, output, read_end(tmp_path / "ended")) == (3, "", None)
 
 
-@pytest.mark.parametrize(("end", "asked"), [("kill -9 $$", "again"), ("exit 1", "once")])
-def test_who_waits_for_the_last_words_of_a_killed_node_is_told_that_there_are_none(tmp_path, end, asked):
-    """A killed arm node is on the graph for 20 s. One that ends in order leaves it."""
+@pytest.mark.parametrize(("end", "asked"), [("kill -9 $$", "again"), ("exit 2", "again"), ("exit 0", "once")])
+def test_who_waits_for_the_last_words_of_a_node_that_failed_is_told_that_there_are_none(tmp_path, end, asked):
+    """A killed arm node is on the graph for 20 s. One that ends in order leaves it, and nobody is hurried."""
     logs = tmp_path / "logs"
     counts = "N=0; trap 'N=$((N+1))' TERM; echo ready; while [ $N -lt 1 ]; do sleep 0.02; done;"
     counts += " for i in $(seq 50); do sleep 0.02; done; [ $N -gt 1 ] && echo asked again || echo asked once"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from bid_ros.cameras.config import load_cameras
 from bid_ros.cameras.image import encode_image
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
-from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, SAFETY_STATE, camera_topic
+from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, MEASURED_LIMITS, SAFETY_STATE, camera_topic
 from bid_ros.robots.franka.model import HOME_Q
 from bid_ros.views.outline import outline_of, round_body
 from bid_ros.views.rerun_robot import RerunRobot, normals
@@ -84,6 +85,19 @@ def test_a_decision_its_losses_and_the_image_below_it_are_written(tmp_path, task
     assert "| decoder | bid |" in component(found["/state"][-1], "text")[0]
     assert "/space/workspace" in found and "/space/safety" in found
     assert row["time"] == BEGIN + MS
+
+
+def test_limits_that_are_measured_stand_beside_those_of_the_task(tmp_path, task):
+    text = json.dumps({"workspace": {"low": [0.4, -0.2, 0.1], "high": [0.6, 0.2, 0.5]}, "points": [[0.4, 0.0, 0.2]]})
+    with into_file(tmp_path / "run.rrd") as recording:
+        view = RerunView(recording, task, {})
+        view.begin(BEGIN)
+        view.add(MEASURED_LIMITS, BEGIN + MS, SimpleNamespace(data=text))
+        view.add(MEASURED_LIMITS, BEGIN + 2 * MS, SimpleNamespace(data="{}"))
+    found = written(tmp_path / "run.rrd")
+    assert {"/space/start", "/space/keep_out/table", "/space/workspace"} <= found.keys()
+    assert [len(component(row, "strips")) for row in found["/space/new/workspace"]] == [12, 0]
+    assert [len(component(row, "strips")) for row in found["/space/new/points"]] == [3, 0]
 
 
 def test_a_decision_that_nobody_renews_goes_away(tmp_path, task):

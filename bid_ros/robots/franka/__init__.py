@@ -20,4 +20,5 @@ ROBOT = RobotDescriptor(
     forward=later(f"{__name__}.kinematics:forward"),
     arm_model=later(f"{__name__}.kinematics:arm_model"),
     unready=later(f"{__name__}.hand:unready"),
+    external_force=later(f"{__name__}.load:external_force"),
 )

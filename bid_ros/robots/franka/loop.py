@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 from bid_ros.control.spatial import Pose, norm
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ArmError
+from bid_ros.core.fault_words import NO_SETPOINT
 from bid_ros.core.margins import Margins
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.driver import ARRIVED_RAD, SETTLE_S
@@ -163,7 +164,7 @@ class FrankaLoop(DriverLoop):
             return
         if self._watch.margins.over("set-point", silent_s, self._silence.limit_s):
             self._fault = self._fault or (
-                f"no set-point for {self._config.silence_timeout_s:g} s while the {self._where} moved: it was stopped; "
+                f"{NO_SETPOINT} {self._config.silence_timeout_s:g} s while the {self._where} moved: it was stopped; "
                 "find what held them up, then reset"
             )
             self._stop()
@@ -193,7 +194,7 @@ class FrankaLoop(DriverLoop):
         self._mode, self._ended_ns = Mode.IDLE, None
 
     def _look(self, now_ns: int) -> None:
-        lost = self._watch.look(self._robot.newest(), now_ns)
+        lost = self._watch.look(self._robot.newest(), now_ns, self._mode is Mode.IDLE)
         if lost:
             self._lose(lost)
         elif self._usable and self._robot.trouble():
@@ -235,6 +236,7 @@ class FrankaLoop(DriverLoop):
         self._goal, dynamics = arguments
         self._halted, self._outcome, self._mode = False, MotionOutcome.NONE, Mode.MOVING
         self._silence = Unheard(self._config.silence_timeout_s)
+        self._watch.move()
         self._work = self._robot.move(self._goal, dynamics)
         return ""
 

@@ -66,13 +66,18 @@ def _configured(config: FrankaConfig) -> franky.Robot:
     robot = franky.Robot(config.address, realtime_config=realtime)
     robot.relative_dynamics_factor = _factor(config.dynamics)
     robot.set_collision_behavior(config.torque_threshold, config.force_threshold)
-    inertia = np.reshape(config.payload_inertia, (3, 3)).ravel(order="F").tolist()
-    robot.set_load(config.payload_mass, list(config.payload_center), inertia)
+    set_load(robot, config)
     tool = np.eye(4)
     tool[:3, :3] = matrix_from_quaternion(config.tool_quaternion)
     tool[:3, 3] = config.tool_offset
     robot.set_ee(tool.ravel(order="F").tolist())
     return robot
+
+
+def set_load(robot: franky.Robot, config: FrankaConfig) -> None:
+    """Tell a robot what it carries beside its hand. Raises as franky."""
+    inertia = np.reshape(config.payload_inertia, (3, 3)).ravel(order="F").tolist()
+    robot.set_load(config.payload_mass, list(config.payload_center), inertia)
 
 
 def _factor(share: Dynamics) -> franky.RelativeDynamicsFactor:

@@ -4,6 +4,7 @@ from typing import Final
 
 from bid_ros.control.spatial import Pose, apart
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.fault_words import CLOCK_GAINED
 from bid_ros.core.margins import Margins
 from bid_ros.robots.age import StateAge
 from bid_ros.robots.consistency import MEMORY_S
@@ -93,6 +94,10 @@ class FrankaWatch:
             self._tool.begin(pose, self.reading.pose, now_ns)
         self._tool.sent(pose, now_ns)
 
+    def move(self) -> None:
+        """A joint motion begins. How long the robot was silent at rest does not count any more."""
+        self._silence = Unheard(self._config.state_timeout_s)
+
     def end(self) -> None:
         """The robot follows nothing any more."""
         self._begun_ms = None
@@ -100,8 +105,14 @@ class FrankaWatch:
         self._tool.end()
         self._joints.end()
 
-    def look(self, newest: FrankaReading, now_ns: int) -> str:
-        """Judge the newest state at ``now_ns``. Return one sentence on why the robot is lost; empty if it is not."""
+    def look(self, newest: FrankaReading, now_ns: int, at_rest: bool = False) -> str:
+        """Judge the newest state. Return one sentence on why the robot is lost; empty if it is not.
+
+        Args:
+            newest: state.
+            now_ns: steady time in ns.
+            at_rest: nothing moves the arm: no set-point, no joint motion, and no stop that goes on.
+        """
         where, end = f"robot at {self._config.address}", "then reset"
         silent_s = self._silence.look(newest.robot_ms, now_ns)
         # While nothing is controlled, a state that was on its way may be read after a newer one.
@@ -114,7 +125,7 @@ class FrankaWatch:
                 self.reading = newest
         if self._doubt:
             return f"{where} contradicts itself, {self._doubt}: compare it with what Desk shows, {end}"
-        resting = self._config.twin and self._begun_ms is None
+        resting = self._config.twin and at_rest
         if self.margins.over("silence", silent_s, RESTING_TWIN_S if resting else self._silence.limit_s):
             said = late_text(f"has been silent for {silent_s:.2f} s", "check cable and power", self._config.twin)
             return f"{where} {said}, {end}"
@@ -151,7 +162,7 @@ class FrankaWatch:
             return f"its time stepped back by {back_ms} ms; valid is none"
         gained_s, most_s = self._age.gained_ns / NANOSECONDS, self._config.state_timeout_s
         if self.margins.over("clock", gained_s, most_s):
-            return f"its clock gained {gained_s:.2f} s on this computer's; valid is up to {most_s:.2f} s"
+            return f"{CLOCK_GAINED} {gained_s:.2f} s on this computer's; valid is up to {most_s:.2f} s"
         passed_s, made_s = (newest.even_ns - self.reading.even_ns) / NANOSECONDS, -back_ms / 1000.0
         kept = max(0.0, 1.0 - passed_s / MEMORY_S)
         self._stalled_s = max(0.0, kept * self._stalled_s + passed_s - made_s)

@@ -20,6 +20,10 @@ Joints = Annotated[
 ]
 
 
+# The loop waits for answers of the controller, s.
+ANSWER_S: Final = 0.1
+
+
 @settings(error=ArmError)
 class UrConfig:
     """A UR5 (CB3) or UR5e (e-Series), or the twin of one.
@@ -96,6 +100,11 @@ class UrConfig:
         """Pose of the tool frame in the flange's frame, ``(6,)``: x y z in m and a rotation vector in rad."""
         x, y, z, w = self.tool_quaternion
         return (*self.tool_offset, *turn_between((0.0, 0.0, 0.0, 1.0), (x, y, z, w)))
+
+    @property
+    def stuck_s(self) -> float:
+        """Time in s after which a controller that has not answered a command counts as lost."""
+        return self.state_timeout_s + ANSWER_S
 
     def __post_init__(self) -> None:
         if not self.address:

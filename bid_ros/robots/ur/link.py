@@ -9,8 +9,8 @@ from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 
 PORTS: Final = ((29999, "Dashboard"), (RTDE_PORT, "RTDE"))
-# The loop waits for answers of the controller, so its beat may pause that long.
-GRACE_S: Final = 0.15
+# A process that waits for an answer of the controller says so itself, this long, s, before it would be ended.
+GRACE_S: Final = 0.05
 
 
 class UrLink(DriverLink):
@@ -26,7 +26,7 @@ class UrLink(DriverLink):
 
     def __init__(self, config: UrConfig, release: bool = False) -> None:
         _demand_answer(config)
-        beat_s = config.state_timeout_s + GRACE_S
+        beat_s = config.stuck_s + GRACE_S
         super().__init__("bid_ros.robots.ur.process", config, release, beat_s, "ur_rtde")
 
 

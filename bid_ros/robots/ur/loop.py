@@ -10,6 +10,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from bid_ros.core.fault_words import NO_SETPOINT
 from bid_ros.core.margins import Margins
 from bid_ros.robots.loop import DriverLoop
 from bid_ros.robots.protocol import DriverMemory, DriverRequest, DriverState, Mode, MotionOutcome
@@ -40,7 +41,7 @@ class UrLoop(DriverLoop):
     """
 
     def __init__(self, config: UrConfig, robot: UrRobot, memory: DriverMemory, requests: Connection) -> None:
-        super().__init__(config.address, robot.rate_hz, memory, requests)
+        super().__init__(config.address, robot.rate_hz, memory, requests, config.stuck_s)
         self._config = config
         self._robot = robot
         self._periods = Periods(robot.rate_hz)
@@ -89,7 +90,7 @@ class UrLoop(DriverLoop):
             self._stop()
         elif self._stream.follower.silent and not self._fault:
             self._fault = (
-                f"no set-point for {self._config.silence_timeout_s:g} s while the {self._where} moved: it was stopped; "
+                f"{NO_SETPOINT} {self._config.silence_timeout_s:g} s while the {self._where} moved: it was stopped; "
                 "find what held them up, then reset"
             )
             self._stop()

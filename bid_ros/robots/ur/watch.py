@@ -7,10 +7,11 @@ from typing import Final
 
 from bid_ros.control.spatial import Pose
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.fault_words import CLOCK_GAINED
 from bid_ros.core.margins import Margins
 from bid_ros.robots.age import StateAge
 from bid_ros.robots.consistency import MEMORY_S
-from bid_ros.robots.unheard import RESTING_TWIN_S, late_text
+from bid_ros.robots.unheard import MOST_NS, RESTING_TWIN_S, Unheard, late_text
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import Consistency, joint_course, tool_course
 from bid_ros.robots.ur.robot import UrRobot
@@ -50,6 +51,9 @@ class UrWatch:
     computer's clock. So a delay that grows faster than the clocks may differ is noticed. While set-points are sent, the
     time until the robot reports them back shows any delay, either way, also a constant one.
 
+    A process that was held up itself does not take that for a silence or a delay of the robot: what came meanwhile may
+    still wait for ur_rtde's thread.
+
     A twin that is at rest may be silent or late for longer: its computer may hold it up, and it cannot move meanwhile.
     That time does not count once it moves.
 
@@ -78,6 +82,8 @@ class UrWatch:
         self._rested_ns = 0  # newest time at which a twin was at rest
         self._age = StateAge(_robot_ns(self._heard), self.state_ns)
         self._period_s = 1.0 / robot.rate_hz
+        self._silence = Unheard(config.state_timeout_s)
+        self._looked_ns, self._held_ns, self._late_ns = self.state_ns, 0, 0
         self._unheard_s = self._stalled_s = 0.0
         self._doubt = ""
         self.margins = Margins()
@@ -114,6 +120,7 @@ class UrWatch:
         reading = self._robot.read()
         # Not the begin of the loop's period: the loop may have waited for the robot since.
         now_ns = self._clock()
+        self._note_hold_up(now_ns)
         if reading.robot_s != self._heard.robot_s:
             if not possible(reading, self._heard):
                 return self._damaged()
@@ -140,10 +147,17 @@ class UrWatch:
             "and check that nothing delays the network or this computer, then reset"
         )
 
+    def _note_hold_up(self, now_ns: int) -> None:
+        """Note for how long this process was held up. It has caught up after as long again at the latest."""
+        passed_ns, self._looked_ns = now_ns - self._looked_ns, now_ns
+        ran_ns = min(passed_ns, MOST_NS)
+        self._held_ns = max(0, self._held_ns - ran_ns) + passed_ns - ran_ns
+
     def _take(self, reading: UrReading, now_ns: int) -> None:
         """Take the newest state, and keep it if it can be believed."""
         # A state is never older than the one before it, though the quickest of all may come at any time.
         self.state_ns = max(self.state_ns, now_ns - self._age.late_ns(_robot_ns(reading), now_ns))
+        self._late_ns = max(0, now_ns - self.state_ns - self._held_ns)
         step_s = reading.robot_s - self._heard.robot_s
         self._stalled_s = max(0.0, (1.0 - step_s / MEMORY_S) * self._stalled_s + step_s - self._period_s)
         self._heard = reading
@@ -159,7 +173,7 @@ class UrWatch:
         """Return one sentence on the contradiction in a state; empty without one."""
         gained_s, most_s = self._age.gained_ns / NANOSECONDS, self._config.state_timeout_s
         if self.margins.over("clock", gained_s, most_s):
-            what = f"its clock gained {gained_s:.2f} s on this computer's; valid is up to {most_s:.2f} s"
+            what = f"{CLOCK_GAINED} {gained_s:.2f} s on this computer's; valid is up to {most_s:.2f} s"
         else:
             what = self._consistency.doubt(reading, now_ns)
             if not what and self._stalled_s < STALLED_S:
@@ -188,10 +202,15 @@ class UrWatch:
             return self._closed()
         except PackageError as error:
             return self._damaged(f", {error}")
-        rested_ns, most_s = (0, RESTING_TWIN_S) if resting else (self._rested_ns, self._config.state_timeout_s)
-        age_s, silence_s = ((now_ns - max(at_ns, rested_ns)) / 1e9 for at_ns in (self.state_ns, self._age.read_ns))
-        # A twin that was held up did not hear what was sent meanwhile.
-        held_up_s = silence_s + self._stalled_s if self._config.twin else 0.0
+        rested_ns, most_s = (0, RESTING_TWIN_S) if resting else (self._rested_ns, self._silence.limit_s)
+        heard_s = self._silence.look(self._heard.robot_s, now_ns)
+        silence_s, age_s = (
+            min(passed_s, (now_ns - rested_ns) / NANOSECONDS)
+            for passed_s in (heard_s, heard_s + self._late_ns / NANOSECONDS)
+        )
+        # A twin that was held up, maybe with this process, did not hear what was sent meanwhile.
+        stood_s = (now_ns - max(self._age.read_ns, rested_ns)) / NANOSECONDS
+        held_up_s = stood_s + self._stalled_s if self._config.twin else 0.0
         late_s = max(age_s, unheard_s - held_up_s)
         if resting:
             self._rested_ns = now_ns

@@ -1,13 +1,16 @@
 """Probes of a system's folder: every file, and what they say of each other."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from bid_ros.cameras.config import load_cameras
+from bid_ros.core.errors import BidError
 from bid_ros.core.settings import read_yaml
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.check.finding import CheckFinding, tried
+from bid_ros.system.check.limits import limits_finding
 from bid_ros.system.description import decided, describe
 from bid_ros.system.folder import FILE, POLICY, System, file_beside
 from bid_ros.system.preparation import check_gripper, check_policy
@@ -26,6 +29,9 @@ def folder_findings(system: System, arguments: RunArguments) -> Iterator[CheckFi
         _file(system, "view.rviz", lambda path: f"{len(read_yaml(path, 'RViz file') or {})} sections"),
     ]
     yield from files
+    if not twin:
+        with suppress(BidError):  # of a file, and said above
+            yield limits_finding(system)
     driver = tried("driver", lambda: _driver(system, arguments), f"correct {system.folder / FILE}")
     if driver.measured not in {found.measured for found in files}:  # one fault, one line
         yield driver

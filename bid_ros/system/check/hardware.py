@@ -1,5 +1,6 @@
 """Probes of the robot, or of what its twin needs. A robot is only asked whether it listens, and what it needs."""
 
+import math
 import socket
 import time
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from bid_ros.robots.registry import ROBOTS
 from bid_ros.system.check.finding import CheckFinding, tried
 
 ANSWER_S: Final = 2.0
+FELT_N: Final = 5.0  # of which nothing is said; a contact is told by 20 N, to begin with
+GRAVITY: Final = 9.81  # m/s^2
 _NEEDED: Final = "install what the twin needs: franky-sim, mujoco"
 
 
@@ -41,6 +44,32 @@ def robot_finding(name: str, config: Any) -> CheckFinding:
         )
     needs = ROBOTS.find(name).unready(config)
     return CheckFinding(what, "warn", shown, needs) if needs else CheckFinding(what, "ok", shown)
+
+
+def payload_finding(name: str, config: Any) -> CheckFinding | None:
+    """Return whether a robot's compensation of gravity fits its payload; None: it does not tell its torques.
+
+    Args:
+        name: of a robot that answers.
+        config: its configuration.
+    """
+    measure = ROBOTS.find(name).external_force
+    if measure is None:
+        return None
+    mass = float(config.payload_mass)
+    try:
+        x, y, z = measure(config)
+    except BidError as error:
+        return CheckFinding("payload", "warn", f"not measured: {error}", "end what uses the robot, and let it rest")
+    shown = f"[{x:.1f}, {y:.1f}, {z:.1f}] N are felt at rest beside payload_mass {mass:g} kg"
+    off, sideways = math.hypot(x, y, z), math.hypot(x, y)
+    if off <= FELT_N:
+        return CheckFinding("payload", "ok", shown)
+    if sideways > abs(z):
+        return CheckFinding("payload", "warn", shown, "look what touches the arm")
+    fits = mass - z / GRAVITY
+    advice = "Desk has a hand that is too heavy" if fits < 0 else f"payload_mass {fits:.2f} kg would fit, if that is it"
+    return CheckFinding("payload", "warn", shown, f"look what it holds and touches, and what hand Desk has; {advice}")
 
 
 def twin_findings(task: Task) -> Iterator[CheckFinding]:

@@ -1,5 +1,8 @@
 """What the loop of a Franka does with requests and set-points, in lockstep: silence of them stops a moving arm."""
 
+import re
+from concurrent.futures import Future
+
 import numpy as np
 import pytest
 from robots.franka.lockstep import Cell, Swing, ending
@@ -7,7 +10,7 @@ from robots.franka.lockstep import Cell, Swing, ending
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.model import HOME_Q
-from bid_ros.robots.protocol import DriverRequest, Mode, MotionOutcome, TimedJoints, TimedSetpoint
+from bid_ros.robots.protocol import EXIT_LOST, DriverRequest, Mode, MotionOutcome, TimedJoints, TimedSetpoint
 
 CONFIG = FrankaConfig("a", translational_stiffness=2500.0)
 SLOW = Dynamics(0.1, 0.1, 0.1)
@@ -81,6 +84,33 @@ def test_a_joint_motion_that_nobody_waits_for_is_ended(cell):
     cell.run(0.3)
     assert len(cell.robot.stopped) == 1
     assert cell.state.fault == SILENT and cell.state.outcome is MotionOutcome.STOPPED
+
+
+@pytest.mark.parametrize("what", ["joint motion", "stop"])
+def test_a_twin_that_moves_without_set_points_is_no_twin_at_rest(what):
+    """At rest it may be silent for 2 s. In a joint motion, or while it stops, it is lost as in any other motion."""
+    cell = Cell(FrankaConfig("a", twin=True, translational_stiffness=2500.0))
+    cell.run(0.05)
+    cell.robot.silent = True
+    cell.run(1.0)
+    assert cell.status is None
+    cell.robot.silent = False
+    if what == "joint motion":
+        cell.robot.silent = True  # it was silent at rest, too, which does not count
+        cell.run(0.2)
+        assert cell.ask(DriverRequest.MOVE, AWAY, SLOW) == "" and cell.status is None
+    else:
+        assert cell.ask(DriverRequest.START, False) == ""
+        cell.run(0.6, Swing(cell, False))
+        cell.robot.stop = Future  # it does not come to rest
+        cell.requests.send((DriverRequest.STOP,))
+        cell.run(0.01)
+        assert cell.state.mode is Mode.STOPPING
+        del cell.robot.stop
+        cell.robot.silent = True
+    cell.run(0.3, lambda: cell.loop and cell.memory.setpoint.write(TimedJoints(cell.robot.now_ns, AWAY, (0.0,) * 7)))
+    assert cell.status == EXIT_LOST
+    assert re.match(r"robot at a has been silent for 0\.1\d s: it is a twin", cell.state.fault)
 
 
 def test_a_request_to_stop_ends_a_joint_motion(cell):

@@ -5,12 +5,23 @@ import re
 import time
 from dataclasses import replace
 from multiprocessing import Pipe
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bid_ros.control.spatial import ZERO, Pose
-from bid_ros.robots.protocol import MEMORY_SIZE, DriverMemory, DriverRequest, Mode, TimedSetpoint, shared_memory
+from bid_ros.robots import loop as base_loop
+from bid_ros.robots.protocol import (
+    EXIT_STUCK,
+    MEMORY_SIZE,
+    DriverMemory,
+    DriverRequest,
+    Mode,
+    TimedSetpoint,
+    shared_memory,
+)
+from bid_ros.robots.ur import link
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.echo import UrEcho
 from bid_ros.robots.ur.kinematics import UR5E
@@ -203,3 +214,35 @@ def test_a_robot_that_refuses_set_points_is_not_lost_for_those_it_never_reports(
         time.sleep(0.002)
     assert lost == []
     assert memory.read_state().stamp_ns > state.stamp_ns
+
+
+class Clock:
+    """Time that only waiting moves."""
+
+    def __init__(self):
+        self.now_ns = 1_000_000_000
+
+    def monotonic_ns(self):
+        return self.now_ns
+
+    def sleep(self, seconds):
+        self.now_ns += round(1e9 * seconds)
+
+
+@pytest.mark.parametrize("timeout_s", [0.1, 0.15, 0.2, 0.5])
+def test_a_controller_that_answers_no_command_is_said_before_the_arm_ends_the_process(monkeypatch, timeout_s):
+    config = UrConfig("a", gripper=None, state_timeout_s=timeout_s)
+    ended, beats, clock = [], [], Clock()
+
+    def end(status):
+        ended.append((status, clock.now_ns / 1e9 - 1.0))
+
+    monkeypatch.setattr(base_loop, "time", clock)
+    monkeypatch.setattr(base_loop, "os", SimpleNamespace(_exit=end))
+    monkeypatch.setattr(link, "_demand_answer", lambda config: None)
+    monkeypatch.setattr(link.DriverLink, "__init__", lambda self, *given: beats.append(given[3]))
+    loop = UrLoop(config, Robot(POSE), DriverMemory(shared_memory(MEMORY_SIZE)), Pipe()[1])
+    link.UrLink(config)
+    loop._guard()
+    ((status, after_s),) = ended
+    assert status == EXIT_STUCK and timeout_s + 0.05 < after_s < beats[0] - 0.02

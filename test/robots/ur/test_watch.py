@@ -136,6 +136,35 @@ def test_a_twin_that_stood_is_not_late_by_the_time_that_it_stood():
     assert "hears us 0.15 s late" in finding.reason or "has been silent" in finding.reason
 
 
+@pytest.mark.parametrize("caught_up_s", [0.004, 0.1])
+@pytest.mark.parametrize("held_s", [0.16, 0.4, 3.0])
+@pytest.mark.parametrize("twin", [False, True])
+def test_a_process_that_was_held_up_itself_calls_no_robot_silent_or_late(twin, held_s, caught_up_s):
+    """It looks before ur_rtde's thread has read what came meanwhile, and while that catches up."""
+    begin, end = 100.5, 100.5 + held_s
+
+    def delay_s(now):
+        if not begin < now < end + caught_up_s:
+            return 0.0
+        return now - begin - (held_s + caught_up_s) * max(0.0, now - end) / caught_up_s
+
+    robot = Robot(delay_s)
+    watch = UrWatch(UrConfig("a", twin=twin), robot, robot.clock)
+    assert looks(robot, watch, 0.5, at_rest=False) == (None, 0.5)
+    robot.now = end
+    assert looks(robot, watch, 2.0, at_rest=False) == (None, 2.0)
+
+
+def test_a_robot_that_fell_silent_while_this_process_was_held_up_is_found_in_the_time_of_its_limit():
+    robot = Robot(lambda now: max(0.0, now - 100.5))
+    watch = UrWatch(UrConfig("a"), robot, robot.clock)
+    assert looks(robot, watch, 0.5, at_rest=False) == (None, 0.5)
+    robot.now += 0.4
+    finding, after_s = looks(robot, watch, 60.0, at_rest=False)
+    assert finding.silent and after_s == pytest.approx(TIMEOUT_S - 0.03, abs=0.01)
+    assert finding.reason == "robot at a has been silent for 0.15 s: check cable and power, then reset"
+
+
 def test_a_state_is_as_old_by_the_clocks_of_others():
     robot = Robot(lambda now: min(0.1, 0.1 * (now - 100.0)))
     finding, watch = watched(robot, 2.0)

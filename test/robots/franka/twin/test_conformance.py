@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from fci_client import ROBOT, lockstep
 
+from bid_ros.core.fault_words import COMMANDS_LOST
 from bid_ros.robots.franka.twin import robot_service
 from bid_ros.robots.franka.twin.controller import STEP_NS
 from bid_ros.robots.franka.twin.reflexes import Reflex
@@ -32,7 +33,7 @@ NAMES = {
     Reflex.PATH_TOOL_VELOCITY: "cartesian_motion_generator_velocity_limits_violation",
     Reflex.PATH_TOOL_ACCELERATION: "cartesian_motion_generator_velocity_discontinuity",
     Reflex.PATH_TOOL_JERK: "cartesian_motion_generator_acceleration_discontinuity",
-    Reflex.COMMUNICATION: "communication_constraints_violation",
+    Reflex.COMMUNICATION: COMMANDS_LOST,
     Reflex.TORQUE_STEP: "controller_torque_discontinuity",
 }
 
@@ -115,7 +116,7 @@ def test_the_arm_comes_to_rest_when_its_client_is_frozen_or_killed(fault):
             os.kill(swinging.process.pid, signal.SIGCONT)
             assert swinging.process.stdout is not None
             said = swinging.process.stdout.readline()
-            assert "communication_constraints_violation" in said
+            assert COMMANDS_LOST in said
             assert "motion aborted by reflex" in said
             assert swinging.process.stdout.readline().strip() == "True"
             assert controller.robot.reflex is None
