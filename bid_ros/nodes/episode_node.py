@@ -81,8 +81,8 @@ class EpisodeNode(SequenceNode):
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return the episodes so far, what the next one waits for, and how long one may last."""
         counts = {"episodes": len(self._log.results), "successes": self._log.successes, "of": self.value("episodes")}
-        awaits = self._operator.awaits or self._driver.awaits
-        return True, self._summary, {**counts, "awaits": awaits, "limit_s": self._limit_s}
+        waits = {"awaits": self._operator.awaits or self._driver.awaits, "limit_s": self._limit_s}
+        return True, self._summary, counts | waits
 
     def close(self) -> None:
         """End the sequence. An unfinished episode counts as aborted."""
@@ -191,8 +191,7 @@ class EpisodeNode(SequenceNode):
     def _episode(self, episode: int) -> None:
         if self._stays:
             self._operator.await_leave()
-            self._stays = False
-        seed, labels = self.value("seed") + episode, self.value("labels")
+        self._stays, seed, labels = False, self.value("seed") + episode, self.value("labels")
         event = EpisodeEvent(robot=self.robot, episode=episode, seed=seed, label=labels[episode % len(labels)])
         self._publish(event, EpisodeEvent.PREPARE)
         self._say(f"episode {episode + 1}/{self.value('episodes')}  preparing")

@@ -156,9 +156,9 @@ class Cockpit:
 
     def _between(self, event: Any, number: str, granted: set[str]) -> tuple[str, str]:
         awaits = self._value("episode", "awaits")
+        if awaits == "leave":
+            return "waiting", "The arm was stopped: look at it. It moves once you let it"
         if event is not None and event.kind == PREPARE and awaits:
-            if awaits == "leave":
-                return "waiting", "The arm was stopped: look at it. It moves once you let it"
             asked = "start it when you are" if awaits == "start" else f"it begins once {awaits} is there"
             return "waiting", f"{number} is ready: {asked}"
         if "episode" in granted:
@@ -180,7 +180,7 @@ class Cockpit:
         if event.kind == START:
             return "end"
         awaits = self._value("episode", "awaits")
-        return awaits if event.kind == PREPARE and awaits in ("start", "leave") else ""
+        return awaits if awaits == "leave" or (event.kind == PREPARE and awaits == "start") else ""
 
     def _episode(self, now_ns: int) -> dict[str, Any]:
         event = self._last(EPISODE_EVENT)
