@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.duration import Duration
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
@@ -21,6 +21,7 @@ from bid_ros.episodes.log import EpisodeResult, format_summary, scene_of, write_
 from bid_ros.episodes.stops import EpisodeStopped
 from bid_ros.episodes.takeover import Takeover
 from bid_ros.nodes.bystander import ShadowReports, operator_of
+from bid_ros.nodes.driver_watch import DriverWatch
 from bid_ros.nodes.episode_parameters import PARAMETERS
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.recovery import RunRecovery
@@ -45,14 +46,14 @@ class EpisodeNode(SequenceNode):
 
     def __init__(self) -> None:
         super().__init__("episode", PARAMETERS)
-        self.slow = self.value("slow")
+        self.slow, self._summary = self.value("slow"), "running episodes"
         self._running = self._begun = False  # an episode, after its preparation; begun: also after its end
         self._stays = False  # a robot was stopped, and nobody has let it move since
-        self._log = run_log(self, self.task)
+        self._limit_s, self._log = self.value("timeout_s") or self.task.episode_timeout, run_log(self, self.task)
         by_person, shadow = self.value("takeover"), self.value("shadow")
         alone = self.value("acting") == "policy" and not (self.value("human") or by_person or shadow)
         self._acting = (SHADOW, *(["teleop"] if by_person else [])) if shadow else (self.value("acting"),)
-        self._watch = RunWatch(self._log, alone)
+        self._watch, self._driver = RunWatch(self._log, alone), DriverWatch(self, self.value("awaited"))
         self._record = RunEvents(self, self.value("out"))
         self._events = self.advertise(EPISODE_EVENT)
         self._missing = {name for name in self.value("nodes") if name}
@@ -61,8 +62,7 @@ class EpisodeNode(SequenceNode):
         self._person, self._ended, self._recorder = self.value("human"), threading.RLock(), ""
         self._last: EpisodeEvent | None = None
         self._judged = self._person or not self.value("twin")  # by a person, not by physics
-        correct = self._correct if self._judged else None
-        self._operator = operator_of(self, self.task, correct, self._person)
+        self._operator = operator_of(self, self.task, self._correct if self._judged else None, self._person)
         if self._judged:
             self.serve(Trigger, EPISODE_UNDO, lambda _: self._undo())
         self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
@@ -79,8 +79,10 @@ class EpisodeNode(SequenceNode):
         self._thread.start()
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
-        """Return the episodes so far."""
-        return True, "running episodes", {"episodes": len(self._log.results), "successes": self._log.successes}
+        """Return the episodes so far, what the next one waits for, and how long one may last."""
+        counts = {"episodes": len(self._log.results), "successes": self._log.successes, "of": self.value("episodes")}
+        waits = {"awaits": self._operator.awaits or self._driver.awaits, "limit_s": self._limit_s}
+        return True, self._summary, counts | waits
 
     def close(self) -> None:
         """End the sequence. An unfinished episode counts as aborted."""
@@ -117,7 +119,7 @@ class EpisodeNode(SequenceNode):
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in (item for item in message.status if item.hardware_id == self.hardware_id):
             if status.name.endswith("recorder"):
-                self._recorder = status.message
+                self._recorder = "recorded" if status.level == DiagnosticStatus.OK else status.message
             self.pace = next((float(item.value) for item in status.values if item.key == PACE), self.pace)
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
@@ -139,9 +141,9 @@ class EpisodeNode(SequenceNode):
             self._save()
             while (episode := self._next_episode()) < self.value("episodes"):
                 self._attempt(episode, partial(self._episode, episode))
-            status = 0
+            status, self._summary = 0, f"ended: all {len(self._log.results)} episodes are done"
         except EpisodeStopped as stop:
-            status, self._log.ended = 3 if stop.latched else 1, stop.outcome
+            status, self._log.ended, self._summary = 3 if stop.latched else 1, stop.outcome, f"ended: {stop}"
             print(f"{stop}", file=sys.stderr, flush=True)
         finally:
             try:
@@ -152,6 +154,7 @@ class EpisodeNode(SequenceNode):
                 status = 1
                 raise
             finally:
+                self.tell()
                 self.end(status)
 
     def _attempt(self, episode: int, steps: Callable[[], None]) -> bool:
@@ -188,14 +191,13 @@ class EpisodeNode(SequenceNode):
     def _episode(self, episode: int) -> None:
         if self._stays:
             self._operator.await_leave()
-            self._stays = False
-        seed = self.value("seed") + episode
-        labels = self.value("labels")
+        self._stays, seed, labels = False, self.value("seed") + episode, self.value("labels")
         event = EpisodeEvent(robot=self.robot, episode=episode, seed=seed, label=labels[episode % len(labels)])
         self._publish(event, EpisodeEvent.PREPARE)
         self._say(f"episode {episode + 1}/{self.value('episodes')}  preparing")
         self.grant(*(["episode"] if self.value("prepares") else []))
         self._operator.prepare(scene_of(self.task, seed), seed, self.value("moving"), event.label)
+        self._driver.wait(self._operator.again.is_set)
         with self._ended:
             if self._operator.again.is_set():
                 return
@@ -209,9 +211,8 @@ class EpisodeNode(SequenceNode):
         self._running = True
         self._watch.begin(episode)
         try:
-            timeout_s = self.value("timeout_s") or self.task.episode_timeout
-            show = self._progress_of_person if self._person else self._progress
-            outcome = self._operator.judge(started, timeout_s, partial(show, episode))
+            show = self._progress_of_person if self._person or self.value("awaited") else self._progress
+            outcome = self._operator.judge(started, self._limit_s, partial(show, episode))
             if outcome == "success":
                 rested = time.monotonic() + self.value("record_rest")
                 self.wait(lambda: time.monotonic() >= rested, 2 * self.value("record_rest"), "the rest")
@@ -276,8 +277,9 @@ class EpisodeNode(SequenceNode):
         self._say(f"episode {episode + 1}/{self.value('episodes')}  {self._watch.line(elapsed_s, extra)}")
 
     def _progress_of_person(self, episode: int, elapsed_s: float, extra: str) -> None:
-        told = self._recorder if self._takeover is None else f"{self._takeover.phase.value}  {self._recorder}"
-        self._say(f"episode {episode + 1}/{self.value('episodes')}  {elapsed_s:4.1f} s  {extra}  {told}")
+        told = self._watch.arm_line(self.status) if self._takeover is None else self._takeover.phase.value
+        words = (f"episode {episode + 1}/{self.value('episodes')}", f"{elapsed_s:4.1f} s", extra, told, self._recorder)
+        self._say("  ".join(filter(None, words)))
 
     def _publish(self, event: EpisodeEvent, kind: int) -> None:
         event.kind, event.header = kind, header(self.now_ns())

@@ -25,6 +25,7 @@ PARAMETERS = (
     Parameter("prepares", True, "the arm goes to the start of each episode; otherwise it stays where it is"),
     Parameter("shadow", False, "the policy decides and is judged, but is not granted the arm"),
     Parameter("takeover", False, "a person may take over from the policy, by the device of the node teleop"),
+    Parameter("awaited", "", "device of a person that each episode waits for; empty: a program drives"),
     Parameter("return_s", 0.5, "s for which the dead man's switch is open before the policy goes on", 0.0, 10.0),
     Parameter(
         "record_rest", 0.0, "s to stay in the episode after success (demonstrations: the operator retreats)", 0.0, 10.0

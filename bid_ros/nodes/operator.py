@@ -59,6 +59,7 @@ class Operator(ABC):
     Attributes:
         started: a person has started the episode.
         again: set it, and the preparation ends without a start.
+        awaited: the episode is prepared, and waits for a person who starts it.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Operator(ABC):
         self._node, self._held = node, held
         self._correct = correct or (lambda outcome: (False, "no episode runs"))
         self.started, self.again = threading.Event(), threading.Event()
-        self._awaited, self._said = False, ""
+        self.awaited, self._said = False, ""
         self._setup = setup_of(task)
         self._timeout = "timeout"
         self._outcome: str | None = None  # while nobody judges
@@ -138,26 +139,33 @@ class Operator(ABC):
             EpisodeStopped: as :meth:`bid_ros.nodes.sequence.SequenceNode.wait`.
         """
         self.started.clear()
-        self._awaited, self._said = True, LEFT
+        self.awaited, self._said = True, LEFT
         print(LEAVE, flush=True)
+        self._node.tell()
         try:
             self._node.wait(self.started.is_set, PERSON_S, "the start after a stop")
         finally:
-            self._awaited, self._said = False, ""
+            self.awaited, self._said = False, ""
 
     def _await_start(self, position: NDArray[np.float64], width: float, asked: str) -> None:
         """Hold the tool until a person starts the episode, or wants another one again."""
         self.started.clear()
-        self._awaited = True
+        self.awaited = True
         print(asked, flush=True)
+        self._node.tell()
         try:
             begun = lambda: self.started.is_set() or self.again.is_set()  # noqa: E731
             self._node.hold(position, DOWN, width, begun, PERSON_S, "the start")
         finally:
-            self._awaited = False
+            self.awaited = False
+
+    @property
+    def awaits(self) -> str:
+        """What a person must give: ``start`` of the episode, ``leave`` to move after a stop; empty: nothing."""
+        return ("leave" if self._said else "start") if self.awaited else ""
 
     def _on_start(self, _: Trigger.Request) -> tuple[bool, str]:
-        if not self._awaited:
+        if not self.awaited:
             return False, "no episode waits for its start"
         self.started.set()
         return True, self._said

@@ -1,11 +1,13 @@
 """Watches an episode for the record of its run: decisions, the age of commands, and pauses of the arm."""
 
+import math
 import time
 from pathlib import Path
 from typing import Final
 
 from bid_msgs.msg import ArmStatus, Decision, SafetyState
 from bid_ros.core.outcome import INFRASTRUCTURE, TASK, EpisodeOutcome, outcome_from_text
+from bid_ros.core.poses import pose_arrays
 from bid_ros.core.task import Task
 from bid_ros.episodes.causes import part_of_pause
 from bid_ros.episodes.log import RunLog
@@ -49,6 +51,13 @@ class RunWatch:
             f"decision p50 {log.recent_ms(50):.0f} p99 {log.recent_ms(99):.0f} ms  "
             f"successes {log.successes}/{log.counted}"
         )
+
+    @staticmethod
+    def arm_line(status: ArmStatus) -> str:
+        """Return where the tool is, how fast its set-point is, and how far the gripper is open."""
+        (x, y, z), speed = pose_arrays(status.tool)[0], math.hypot(*status.reference_twist[:3])
+        gripper = f"  gripper {1e3 * status.gripper_width:.0f} mm" if math.isfinite(status.gripper_width) else ""
+        return f"tool {x:.3f} {y:.3f} {z:.3f} m  {speed:.2f} m/s{gripper}"
 
     def begin(self, episode: int) -> None:
         """Begin an episode."""

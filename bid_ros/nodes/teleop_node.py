@@ -34,6 +34,7 @@ from bid_ros.core.topics import (
     EPISODE_UNDO,
     TELEOP_CHUNK,
     TELEOP_SWITCH,
+    TF_STATIC,
     Qos,
     Topic,
     body_topic,
@@ -78,6 +79,7 @@ class TeleopNode(BidNode):
     """
 
     changeable = STEERED
+    outlives = (EPISODE_EVENT,)  # a device may show how the run has ended
 
     def __init__(self) -> None:
         super().__init__("teleop", PARAMETERS)
@@ -114,7 +116,7 @@ class TeleopNode(BidNode):
         triggers = (EPISODE_START, EPISODE_DISCARD, EPISODE_UNDO)
         self._triggers = {name: self.create_client(Trigger, name) for name in triggers}
         self._notes = self.advertise(EPISODE_NOTE)
-        self._switch = self.advertise(TELEOP_SWITCH) if self._takeover else None
+        self._switch = self.advertise(TELEOP_SWITCH) if found.help else None  # a person holds it
         self._grants = subscribe_grants(self)
         self.create_timer(1.0 / (self.value("rate_hz") or found.rate_hz), self._publish)
 
@@ -142,7 +144,20 @@ class TeleopNode(BidNode):
     def _hear(self, topic: str, message: Any) -> None:
         if topic == DIAGNOSTICS:  # all robots on the network speak there
             message.status = [status for status in message.status if status.hardware_id == self.hardware_id]
+        elif topic == TF_STATIC:
+            message.transforms = self._own_transforms(message)
         self._device.hear(topic, message, self.now_ns())
+
+    def _own_transforms(self, message: Any) -> list[Any]:
+        """Return the transforms of this system, with the frames as devices know them: without its prefix."""
+        prefix, own = self.frame_prefix, []
+        for transform in message.transforms:
+            names = (transform.header.frame_id, transform.child_frame_id)
+            # Without a prefix, whatever has one is of another system.
+            if all(name.startswith(prefix) and "/" not in name.removeprefix(prefix) for name in names):
+                transform.header.frame_id, transform.child_frame_id = (name.removeprefix(prefix) for name in names)
+                own.append(transform)
+        return own
 
     def _mark(self, mark: str) -> None:
         """Tell the episode runner what the person did. Nobody waits for its answer."""
@@ -208,7 +223,7 @@ class TeleopNode(BidNode):
         if self._takeover:
             self._follow_grant(granted)
         chunk = None
-        if self._driving and granted:
+        if self._driving and granted and not self.ended:
             chunk = self._device.chunk_at(self.now_ns(), self._steps, self._dt_ns)
         else:
             self._device.look()

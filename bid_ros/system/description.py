@@ -217,6 +217,7 @@ def _episode(run: Run) -> dict[str, Any]:
         "out": str(Path(arguments.out).resolve()),
         "human": arguments.human,
         "takeover": bool(arguments.takeover),
+        "awaited": "" if policy or not DEVICES.find(run.driver).help else run.driver,
         "record_rest": 0.0 if policy or arguments.human else 1.0,
         "slow": arguments.slow,
         "prepares": not arguments.shadow and (policy or DEVICES.find(run.driver).prepared),

@@ -26,4 +26,5 @@ def driven(arguments: RunArguments, device: str) -> tuple[RunArguments, str]:
     found = DEVICES.find(device)
     settings, line = found.completed(arguments.device_settings)
     known = "\n".join(text for text in (line, found.help) if text)
-    return replace(arguments, driver=device, device_settings=settings), known
+    limit_s = arguments.timeout or MINUTES  # the task's is that of a policy
+    return replace(arguments, driver=device, device_settings=settings, timeout=limit_s), known

@@ -42,10 +42,16 @@ class ProgressTerminal:
                 print(f"{end}{line}", file=sys.stderr, flush=True)
             elif sys.stderr.isatty():
                 self._open_line = True
-                print(f"\r\x1b[K{line[1:]}", end="", file=sys.stderr, flush=True)
+                print(f"\r\x1b[K{_within(line[1:])}", end="", file=sys.stderr, flush=True)
             elif time.monotonic() - self._progress_at >= PLAIN_PROGRESS_S:
                 self._progress_at = time.monotonic()
                 print(line[1:], file=sys.stderr, flush=True)
+
+
+def _within(text: str) -> str:
+    """Return what of a line fits into the terminal: what wraps around is not overwritten, and each one would stay."""
+    columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    return text if not columns or len(text) < columns else f"{text[: max(0, columns - 2)]}…"
 
 
 @dataclass

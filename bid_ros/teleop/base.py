@@ -49,6 +49,8 @@ class Command:
             episodes that a person records, ``success`` starts the next one, ``discard`` takes the last one back, and
             ``failure`` makes a failure of it.
         note: what the person says about the episode; empty: nothing.
+        axes: ``(3, 3)`` ahead, left and up of the person, columns in base axes, that the twist means; None: those of
+            the steering.
     """
 
     live: bool = False
@@ -59,6 +61,7 @@ class Command:
     mark: str = ""
     note: str = ""
     heard: bool = True
+    axes: Array | None = None
 
 
 @settings

@@ -126,7 +126,11 @@ class Drive:
 
     def _wanted(self, command: Command, steering: Steering, upright: bool) -> Array:
         """Return the speeds ``(6,)`` that are asked for, in base axes: m/s and rad/s."""
-        share = np.clip(command.twist, -1.0, 1.0) * steering.free
+        share = np.clip(command.twist, -1.0, 1.0)
+        if command.axes is not None:  # of the person; what is locked are axes of the steering
+            turned = command.axes if steering.frame == "base" else self._rotation.T @ command.axes
+            share = np.concatenate([turned @ share[:3], turned @ share[3:]])
+        share = share * steering.free
         linear, angular = self._speeds(steering)
         speeds = np.concatenate([_shortened(share[:3]) * linear, _shortened(share[3:]) * angular])
         if steering.frame == "tool":

@@ -1,7 +1,5 @@
 """Teleoperation by a page in a browser or on a phone, which shows the cameras while a person drives."""
 
-import json
-import math
 import secrets
 import socket
 import threading
@@ -10,32 +8,41 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import numpy as np
 from pydantic import Field
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
-from bid_ros.core.rotation import Array
 from bid_ros.core.settings import Positive, settings
 from bid_ros.core.task import Task
-from bid_ros.core.topics import ARM_STATUS, DIAGNOSTICS, IMAGE_TYPE, SAFETY_STATE, TOPICS, camera_topic
-from bid_ros.teleop.base import MARKS, Command, DeviceDescriptor
+from bid_ros.core.topics import (
+    ARM_STATUS,
+    DIAGNOSTICS,
+    EPISODE_EVENT,
+    GRANT,
+    IMAGE_TYPE,
+    SAFETY_STATE,
+    TF_STATIC,
+    TOPICS,
+    camera_topic,
+)
+from bid_ros.teleop.base import Command, DeviceDescriptor
+from bid_ros.teleop.cockpit import Cockpit
 from bid_ros.teleop.human import Controller, HumanDevice
+from bid_ros.teleop.page_said import PageSaid, read_said
 from bid_ros.teleop.page_server import LOOPBACK, SELF, PageServer, fingerprint, own_address, own_certificate
 from bid_ros.teleop.phone import Grip
+from bid_ros.teleop.view_axes import Views
 
-STOPPED: Final = 1  # of bid_msgs/SafetyState
-LONGEST_NOTE: Final = 500  # characters
+HEARD: Final = (ARM_STATUS, SAFETY_STATE, EPISODE_EVENT, GRANT, DIAGNOSTICS, TF_STATIC)
 HELP: Final = """\
   open the address that is printed in a browser; it shows the cameras
   left pad, W A S D   away, left, back, right     right pad, R F Q E   up, down, turn
-  space               gripper: close, open            buttons               success, failure, discard, note
+  touch a picture     steer as that picture shows it  slider                drag it: the gripper goes with it
+  space               gripper: close, open            buttons               start, success, failure, discard, note
   follow my hand      the tool goes as far as you drag a pad, and turns as you turn the phone
 The arm moves only while a pad or a key is held. For a phone: --device-settings 'host: 0.0.0.0, certificate: self'"""
 NEWS_NS: Final = 150_000_000  # twice the time between two news
 MOST_TOLD: Final = 100  # news of which the time is known
-COUNTS: Final = {1: "one number", 3: "three numbers", 4: "four numbers", 6: "six numbers"}
-FARTHEST: Final = 10.0  # m or rad, that a pad may be dragged
 
 
 @settings
@@ -81,27 +88,25 @@ class PageSettings:
 
 
 class Page(Controller):
-    """The page's side of the node: takes what the driver's browser says, shows images and the state.
+    """The page's side of the node: takes what the driver's browser says, shows pictures and how the run is.
 
     Args:
         options: where to serve.
-        cameras: name of the camera by topic.
+        task: names the cameras.
         clock: steady time in ns, of :meth:`poll` too.
 
     Raises:
         BidError: the address cannot be served, or a certificate cannot be read.
     """
 
-    def __init__(
-        self, options: PageSettings, cameras: Mapping[str, str], clock: Callable[[], int] = time.monotonic_ns
-    ) -> None:
+    def __init__(self, options: PageSettings, task: Task, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._clock = clock
-        self._cameras, self._silence_ns = cameras, round(options.silence_s * NANOSECONDS)
+        self._cameras, self._silence_ns = _cameras(task), round(options.silence_s * NANOSECONDS)
         self._lock = threading.Lock()
-        self._said: Mapping[str, Any] | None = None
+        self._said: PageSaid | None = None
         self._said_ns = self._toggles = self._marks = self._notes = 0
-        self._live, self._safety, self._tool, self._recorder = False, "waiting for the arm", "", ""
-        self._stopped = False
+        self._live, self._ended = False, ""
+        self._cockpit, self._views = Cockpit(task), Views(task)
         self._grip = Grip()
         self._gripper: float | None = None
         self._told: dict[int, int] = {}
@@ -116,17 +121,17 @@ class Page(Controller):
                 self._live = False  # what was pressed in a silence does not count
                 self._forget()
                 return Command(heard=False)
-            toggle, marked = said["toggles"] > self._toggles, said["marks"] > self._marks
-            note = said["note"] if said["notes"] > self._notes else ""
-            self._toggles, self._marks, self._live = said["toggles"], said["marks"], said["live"]
-            self._notes = said["notes"]
-            mark, gripper, offset = said["mark"] if marked else "", self._gripper, None
+            toggle, mark = said.toggles > self._toggles, said.mark if said.marks > self._marks else ""
+            note = said.note if said.notes > self._notes else ""
+            self._toggles, self._marks, self._notes = said.toggles, said.marks, said.notes
+            self._live, gripper, offset = said.live, self._gripper, None
             self._gripper = None
-            if self._live and said["place"] is not None:
-                offset = self._grip.offset(said["holds"], said["place"], said["lean"])
+            axes = self._views.axes(said.view, self._cockpit.tool()) if said.view else None
+            if self._live and said.place is not None:
+                offset = self._grip.offset(said.holds, said.place, said.lean, axes)
             else:
                 self._grip.release()
-            return Command(self._live, said["twist"], offset, gripper, toggle, mark, note=note)
+            return Command(self._live, said.twist, offset, gripper, toggle, mark, note=note, axes=axes)
 
     def begin(self, now_ns: int) -> None:
         """Forget what was said before: the next message counts anew."""
@@ -139,21 +144,18 @@ class Page(Controller):
         self._grip.release()
 
     def hear(self, topic: str, message: Any, now_ns: int) -> None:
-        """Take an image, the state of the arm or that of the safety node, or what the recorder counts."""
+        """Take a picture, the pose of a camera, or what a node says of the run."""
         if topic in self._cameras:
+            self._cockpit.see(self._cameras[topic], now_ns)
             self._server.show(self._cameras[topic], message)
-        elif topic == ARM_STATUS:
-            at = message.tool.position
-            self._tool = f"tool {at.x:.3f} {at.y:.3f} {at.z:.3f} m, gripper {1e3 * message.gripper_width:.0f} mm"
-        elif topic == SAFETY_STATE:
-            self._safety, self._stopped = message.reason, message.state == STOPPED
-        elif topic == DIAGNOSTICS:
-            for status in message.status:
-                if status.name.endswith("recorder"):
-                    self._recorder = status.message
+        elif topic == TF_STATIC:
+            self._views.hear(message)
+        else:
+            self._cockpit.hear(topic, message, now_ns)
 
     def close(self) -> None:
-        """End the server. Browsers say that the connection is lost."""
+        """Tell the browsers why the run ends, and end the server."""
+        self._ended = self._cockpit.ending()
         self._server.close()
 
     def _take(self, text: str | None) -> str:
@@ -163,17 +165,17 @@ class Page(Controller):
                 self._forget()
                 return ""
             try:
-                said = _read(text)
+                said = read_said(text)
             except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
                 self._forget()
                 return f"a message of the page is not valid: {error!r}"
-            if self._late(said["echo"]):
+            if self._late(said.echo):
                 return ""
             if self._said is None:  # a new driver, whose page counts anew
-                self._toggles, self._marks, self._notes = said["toggles"], said["marks"], said["notes"]
+                self._toggles, self._marks, self._notes = said.toggles, said.marks, said.notes
             self._said, self._said_ns = said, self._clock()
-            if said["gripper"] is not None:  # until it was polled, whatever comes after it
-                self._gripper = said["gripper"]
+            if said.gripper is not None:  # until it was polled, whatever comes after it
+                self._gripper = said.gripper
             return ""
 
     def _late(self, echo: int) -> bool:
@@ -185,44 +187,18 @@ class Page(Controller):
         told_ns = self._told.get(echo, 0 if self._told and echo else None)
         return told_ns is not None and self._clock() - told_ns > self._silence_ns + NEWS_NS
 
-    def _news(self) -> str:
-        words = [f"stopped: {self._safety}" if self._stopped else self._safety, self._tool]
-        text = "  ·  ".join(word for word in words if word)
+    def _news(self, drives: bool) -> dict[str, Any]:
+        """Return what a page shows now; ``drives``: it is that of the driver."""
+        if self._ended:
+            return {"ended": self._ended}
+        now_ns, number = self._clock(), 0
         with self._lock:
-            number = max(self._told, default=0) + 1
-            self._told[number] = self._clock()
-            self._told.pop(number - MOST_TOLD, None)
-        shown = {"text": text, "recorder": self._recorder, "stopped": self._stopped, "live": self._live}
-        return json.dumps({**shown, "number": number})
-
-
-def _read(text: str) -> Mapping[str, Any]:
-    """Return the fields of a message, checked. Raises ValueError, KeyError or TypeError."""
-    said = json.loads(text)
-    twist, gripper = _numbers(said, "twist", 6, 1.0), said.get("gripper")
-    if said["mark"] not in ("", *MARKS):
-        raise ValueError(f"mark is not one of {', '.join(MARKS)}")
-    return {
-        "live": said["live"] is True,
-        "twist": twist,
-        "place": None if said.get("place") is None else _numbers(said, "place", 4, FARTHEST),
-        "lean": None if said.get("lean") is None else _numbers(said, "lean", 3, 360.0),
-        "gripper": None if gripper is None else float(_numbers({"gripper": [gripper]}, "gripper", 1, 1.0)[0]),
-        "mark": said["mark"],
-        "note": str(said.get("note", ""))[:LONGEST_NOTE],
-        "notes": int(said.get("notes", 0)),
-        "echo": int(said.get("echo", 0)),
-        "holds": int(said.get("holds", 0)),
-        **{name: int(said[name]) for name in ("toggles", "marks")},
-    }
-
-
-def _numbers(said: Mapping[str, Any], name: str, count: int, most: float) -> Array:
-    """Return a field of ``count`` numbers, each ``most`` at most. Raises ValueError, KeyError or TypeError."""
-    values = np.array([float(value) for value in said[name]])
-    if values.shape != (count,) or not all(math.isfinite(value) and abs(value) <= most for value in values):
-        raise ValueError(f"{name} has not {COUNTS[count]} from {-most:g} to {most:g}")
-    return values
+            if drives:
+                number = max(self._told, default=0) + 1
+                self._told[number] = now_ns
+                self._told.pop(number - MOST_TOLD, None)
+            live = self._live
+        return {**self._cockpit.shown(live, drives, now_ns), "views": self._views.known(), "number": number}
 
 
 def _cameras(task: Task) -> dict[str, str]:
@@ -230,8 +206,7 @@ def _cameras(task: Task) -> dict[str, str]:
 
 
 def _topics(task: Task, _: PageSettings) -> dict[str, str]:
-    heard = {name: TOPICS[name].type_name for name in (ARM_STATUS, SAFETY_STATE, DIAGNOSTICS)}
-    return dict.fromkeys(_cameras(task), IMAGE_TYPE) | heard
+    return dict.fromkeys(_cameras(task), IMAGE_TYPE) | {name: TOPICS[name].type_name for name in HEARD}
 
 
 def _complete(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
@@ -246,7 +221,7 @@ def _complete(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
 
 
 def _build(task: Task, options: PageSettings) -> HumanDevice:
-    return HumanDevice(task, lambda: Page(options, _cameras(task)))
+    return HumanDevice(task, lambda: Page(options, task))
 
 
 DEVICE = DeviceDescriptor(

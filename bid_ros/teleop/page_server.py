@@ -12,7 +12,7 @@ import ssl
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -84,6 +84,8 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 QUALITY: Final = 80  # of JPEG
 LONGEST: Final = 4096  # bytes of a message of the page
 UNSEEN: Final = 2  # images of a camera on their way: a slow network shows fewer, not older ones
+WATCHERS: Final = 3  # browsers that watch beside the one that drives
+LAST_S: Final = 0.5  # in which a browser takes the last news
 RETRY_S: Final = 0.1  # after a connection that could not be accepted
 
 
@@ -112,14 +114,14 @@ class _Listener:
 
 
 class PageServer:
-    """An HTTP and websocket server in threads of its own. One browser drives at a time; others are told so.
+    """An HTTP and websocket server in threads of its own. One browser drives at a time; a few others may watch.
 
     Args:
         page: the HTML page.
         host, port: where.
         token: the query of every request must carry it; empty: none.
         take: gets each message of the driver, and None when the driver is gone. It returns why it refuses, or nothing.
-        news: returns a text for the driver's page.
+        news: returns what a page shows, for the driver's (True) or for that of somebody who watches.
         tls: files of certificate and key; None: no TLS.
 
     Raises:
@@ -133,14 +135,17 @@ class PageServer:
         port: int,
         token: str,
         take: Callable[[str | None], str],
-        news: Callable[[], str],
+        news: Callable[[bool], Mapping[str, Any]],
         tls: tuple[str, str] | None = None,
     ) -> None:
         with extra("teleop", "the page"):
             from websockets.sync.server import serve
         self._page, self._token, self._take, self._news = page, token, take, news
         self._images: dict[str, Any] = {}
-        self._driving = threading.Lock()
+        self._packed: dict[str, tuple[Any, bytes]] = {}
+        self._driving, self._driver = threading.Lock(), ""
+        self._watching = threading.Semaphore(WATCHERS)
+        self._shows: set[threading.Thread] = set()
         self._closing = threading.Event()
         quiet = logging.getLogger("bid_ros.page")
         quiet.setLevel(logging.CRITICAL)  # a browser that goes away is no error
@@ -160,8 +165,10 @@ class PageServer:
         self._images[camera] = message
 
     def close(self) -> None:
-        """End the server and its connection."""
+        """Send the last news, and end the server and its connections."""
         self._closing.set()
+        for thread in list(self._shows):
+            thread.join(timeout=LAST_S)
         self._server.shutdown()
         self._thread.join(timeout=2.0)
 
@@ -195,26 +202,37 @@ class PageServer:
         from websockets.exceptions import ConnectionClosed
 
         with contextlib.suppress(ConnectionClosed):
-            if not self._driving.acquire(blocking=False):
-                socket.send(json.dumps({"refused": "somebody else drives already"}))
-                return
-            seen: Counter[str] = Counter()
-            shower = threading.Thread(target=self._show, args=(socket, seen), name="page-images", daemon=True)
-            shower.start()
-            try:
-                for text in socket:
-                    if isinstance(text, bytes):  # the page has got an image of the camera that it names
-                        seen[text.decode(errors="replace")] += 1
-                        continue
-                    refusal = self._take(text)
-                    if refusal:
-                        socket.send(json.dumps({"refused": refusal}))
-                        return
-            finally:
-                self._take(None)
-                self._driving.release()
+            who = _who(socket)
+            if self._driving.acquire(blocking=False):
+                try:
+                    self._driver = who
+                    self._converse(socket, drives=True)
+                finally:
+                    self._take(None)
+                    self._driver = ""
+                    self._driving.release()
+            elif self._watching.acquire(blocking=False):
+                try:
+                    self._converse(socket, drives=False)
+                finally:
+                    self._watching.release()
+            else:
+                socket.send(json.dumps({"refused": f"somebody drives, and {WATCHERS} others watch already"}))
 
-    def _show(self, socket: Any, seen: Counter[str]) -> None:
+    def _converse(self, socket: Any, drives: bool) -> None:
+        """Show the run to one browser, and take what it says if it drives. Return when it is refused."""
+        seen: Counter[str] = Counter()
+        shower = threading.Thread(target=self._show, args=(socket, seen, drives), name="page-images", daemon=True)
+        self._shows.add(shower)
+        shower.start()
+        for text in socket:
+            if isinstance(text, bytes):  # the page has got an image of the camera that it names
+                seen[text.decode(errors="replace")] += 1
+            elif drives and (refusal := self._take(text)):
+                socket.send(json.dumps({"refused": refusal}))
+                return
+
+    def _show(self, socket: Any, seen: Counter[str], drives: bool) -> None:
         """Send news and new images until the connection ends. ``seen``: how many images of each camera have arrived."""
         from websockets.exceptions import ConnectionClosed
 
@@ -222,14 +240,32 @@ class PageServer:
         sent: Counter[str] = Counter()
         with contextlib.suppress(ConnectionClosed):
             while not self._closing.wait(SHOWN_S):
-                socket.send(self._news())
+                socket.send(json.dumps({**self._news(drives), "drives": drives, "driver": self._driver}))
                 for camera, message in list(self._images.items()):
                     if shown.get(camera) is message or sent[camera] - seen[camera] >= UNSEEN:
                         continue
                     shown[camera] = message
                     with contextlib.suppress(ValueError):  # an image that is not rgb8
-                        socket.send(bytes([len(camera)]) + camera.encode() + _jpeg(message))
+                        socket.send(bytes([len(camera)]) + camera.encode() + self._jpeg(camera, message))
                         sent[camera] += 1
+            socket.send(json.dumps(self._news(drives)))
+        self._shows.discard(threading.current_thread())
+
+    def _jpeg(self, camera: str, message: Any) -> bytes:
+        """Return an image as JPEG, packed once for all who see it. Raises ValueError if it is not rgb8."""
+        packed = self._packed.get(camera)
+        if packed is None or packed[0] is not message:
+            packed = self._packed[camera] = message, _jpeg(message)
+        return packed[1]
+
+
+def _who(socket: Any) -> str:
+    """Return whose browser it is, in words."""
+    try:
+        address = str(socket.remote_address[0])
+    except OSError:  # it is gone already
+        return "somewhere"
+    return "this computer" if address in LOOPBACK else address
 
 
 def _jpeg(message: Any) -> bytes:

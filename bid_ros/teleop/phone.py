@@ -38,25 +38,27 @@ class Grip:
     def __init__(self) -> None:
         self._closing = 0
         self._hold: tuple[int, bool] | None = None
-        self._place, self._first = np.zeros(4), np.eye(3)
+        self._place, self._first, self._seen = np.zeros(4), np.eye(3), np.eye(3)
 
     def release(self) -> None:
         """Let go: the next pose is the begin of a new hold."""
         self._hold = None
 
-    def offset(self, hold: int, place: Array, lean: Array | None) -> Offset:
+    def offset(self, hold: int, place: Array, lean: Array | None, seen: Array | None = None) -> Offset:
         """Return how far the device has come since it was held.
 
         Args:
             hold: number of the hold, as the device counts it.
             place: ``(4,)``: x, y, z in m and a turn about z in rad, as the person sees them: ahead, left, up.
             lean: ``(3,)``: alpha, beta and gamma of the phone in degrees; None: no sensor tells.
+            seen: ``(3, 3)``: ahead, left and up of the person, columns in base axes, as they are at the begin of a
+                hold; None: those of the base.
         """
         now = np.eye(3) if lean is None else rotation_of(*(float(angle) for angle in lean))
         held = (hold, lean is not None)  # a sensor may wake up, or fall asleep, during a hold
         if held != self._hold:
             self._hold, self._closing = held, self._closing + 1
-            self._place, self._first = place, now
+            self._place, self._first, self._seen = place, now, np.eye(3) if seen is None else seen
         moved, axes = place - self._place, facing(self._first)
         turn = axes.T @ now @ self._first.T @ axes @ matrix_from_vector(moved[3] * UP)
-        return Offset(moved[:3], turn, self._closing)
+        return Offset(self._seen @ moved[:3], self._seen @ turn @ self._seen.T, self._closing)

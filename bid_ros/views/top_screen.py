@@ -1,7 +1,7 @@
 """The vitals of a system on a terminal, renewed twice a second."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 from bid_ros.core.extras import extra
 from bid_ros.views.vitals import heard, loss_text, summary, values
@@ -97,10 +97,15 @@ def _titled(widget: Any, title: str) -> Any:
 
 
 def _grid(*head: str) -> Table:
-    """Return a table without lines; columns whose title ends in ``>`` are aligned to the right."""
+    """Return a table without lines; columns whose title ends in ``>`` are aligned to the right, and never cut.
+
+    On a narrow terminal the names take a second line.
+    """
     table = Table(box=None, expand=True, padding=(0, 1), pad_edge=False, header_style="#9aa3b5")
     for title in head:
-        table.add_column(title.rstrip(">"), justify="right" if title.endswith(">") else "left", no_wrap=True)
+        number = title.endswith(">")
+        justify: Literal["left", "right"] = "right" if number else "left"
+        table.add_column(title.rstrip(">"), justify=justify, no_wrap=number, overflow="fold")
     return table
 
 
@@ -126,7 +131,8 @@ def _heard_table(title: str, items: Mapping[str, Any]) -> Table:
             color = "#626a7a"
         elif silent > LATE_S and not slow:
             color = "red" if silent > LOST_S and title == "node" else "yellow" if title == "node" else "#9aa3b5"
-        table.add_row(*(Text(cell, color) for cell in (name, *heard(item))))
+        rate, silence = heard(item)
+        table.add_row(*(Text(cell, color) for cell in (name, rate, "never" if silent is None else silence)))
     return table
 
 

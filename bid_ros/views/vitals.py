@@ -73,6 +73,7 @@ def values(item: Mapping[str, Any]) -> str:
 
 
 WINDOW_S: Final = 5.0  # over which rates are counted
+SHORTEST_NS: Final = NANOSECONDS  # in which less than what a rate needs was heard: it counts over this time
 DECISIONS: Final = 300  # over which latencies are counted
 
 
@@ -98,8 +99,9 @@ class Arrivals:
         if self._first is None or not self._recent:
             return 0.0
         if self._first >= begin:  # it has not been listened to for the whole window
-            span = self._recent[-1] - self._recent[0]
-            return (len(self._recent) - 1) * NANOSECONDS / span if span else 0.0
+            # What waited for a late subscriber comes at once, and says nothing of a rate.
+            span = max(self._recent[-1] - self._recent[0], now_ns - self._recent[-1], SHORTEST_NS)
+            return (len(self._recent) - 1) * NANOSECONDS / span
         return len(self._recent) / WINDOW_S
 
     def silent_s(self, now_ns: int) -> float | None:

@@ -82,7 +82,22 @@ class Person:
         return (first - pressed_ns) / 1e6
 
 
-class Keys:
+class Hand:
+    """What a person holds. An episode begins once it is there."""
+
+    settings = ""
+
+    def open(self, person: Person) -> None:
+        """Connect to the node. Raises OSError if it is not there yet."""
+
+    def press(self, turn: int) -> None:
+        """Press away or back."""
+
+    def rest(self) -> None:
+        """Say that it is there, and that nothing is pressed."""
+
+
+class Keys(Hand):
     """A terminal in which keys are pressed."""
 
     def __init__(self) -> None:
@@ -97,7 +112,7 @@ class Keys:
         os.write(self._master, (b"w", b"s")[turn % 2])
 
 
-class Stick:
+class Stick(Hand):
     """A gamepad on a topic. It falls silent after a press, which stops the arm."""
 
     settings = ""
@@ -106,13 +121,17 @@ class Stick:
         """Publish from the node of the person."""
         self._pad = person.node.create_publisher(Joy, "joy", profile(Qos()))
 
+    def rest(self) -> None:
+        """Leave the stick alone."""
+        self._pad.publish(Joy(axes=[0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0], buttons=[0] * 8))
+
     def press(self, turn: int) -> None:
         """Push the stick away or back."""
         way = (1.0, -1.0)[turn % 2]
-        self._pad.publish(Joy(axes=[0.0, way, 1.0, 0.0, 0.0, 1.0], buttons=[0, 0, 0, 0, 1, 0]))
+        self._pad.publish(Joy(axes=[0.0, way, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0], buttons=[0, 0, 0, 0, 1, 0, 0, 0]))
 
 
-class Browser:
+class Browser(Hand):
     """What the page sends over its websocket, as often as the page does."""
 
     settings, PERIOD_S, HELD_S = f"port: {PORT}", 0.03, 0.1
@@ -144,7 +163,7 @@ class Browser:
         self._socket.send(json.dumps(said))
 
 
-class LeaderArm:
+class LeaderArm(Hand):
     """A leader arm at 100 Hz whose elbow is moved by hand, by 0.05 rad."""
 
     settings, PERIOD_S = "", 0.01
@@ -174,19 +193,29 @@ def measure(system: str, device: str, presses: int) -> np.ndarray:
     """Return the latencies in ms of a device."""
     hand = {"keyboard": Keys, "joy": Stick, "page": Browser, "leader": lambda: LeaderArm(system)}[device]()
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--device", device, "--device-settings", hand.settings, "--episodes", "1", "--timeout", "3600"]
-        command = [sys.executable, "-m", "bid_ros.cli", "teleop", system, *options, "--no-record"]
-        run = subprocess.Popen([*command, "--out", f"{folder}/out"], stderr=subprocess.DEVNULL)
+        options = ["--device-settings", hand.settings, "--episodes", "1", "--timeout", "3600"]
+        command = [sys.executable, "-m", "bid_ros.cli", "up", system, "--driver", device, *options, "--no-record"]
+        run = subprocess.Popen([*command, "--moving", "0", "--out", f"{folder}/out"], stderr=subprocess.DEVNULL)
         person = Person()
         try:
-            if not person.until(lambda: person.started and bool(person.states), READY_S):
+            if not person.until(lambda: _opened(hand, person), READY_S):
+                raise SystemExit("error: the device was not there in time")
+            if not person.until(lambda: hand.rest() or (person.started and bool(person.states)), READY_S):
                 raise SystemExit("error: no episode began in time")
-            hand.open(person)
             return np.array([person.latency_ms(lambda turn=turn: hand.press(turn)) for turn in range(presses)])
         finally:
             run.terminate()
             run.wait()
             rclpy.shutdown()
+
+
+def _opened(hand: Hand, person: Person) -> bool:
+    """Open the device; return whether the node is there that it connects to."""
+    try:
+        hand.open(person)
+    except OSError:
+        return False
+    return True
 
 
 def main(system: str = "franka_place", presses: str = "100", *devices: str) -> None:

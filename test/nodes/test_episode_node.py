@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import yaml
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from qos import COMMAND, EVENT, STATE
 from std_msgs.msg import Bool, String
@@ -381,6 +382,25 @@ def test_a_person_who_records_marks_again_takes_back_and_discards(bench, root, t
     started = [(event.episode, event.seed) for event in harness.events if event.kind == EpisodeEvent.START]
     assert started == [(0, 0), (0, 0), (0, 0), (1, 1)]
     assert "failure after all" in output and "taken back" in output
+
+
+def test_the_time_of_an_episode_runs_once_the_device_of_the_person_is_there(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path, task="ur5_pick", acting="teleop", awaited="page", prepares=False)
+    switch = bench.node.create_publisher(Bool, "/teleop/switch", COMMAND)
+    said: list[str] = []
+    hear = lambda item: said.extend(v.value for s in item.status for v in s.values if v.key == "awaits")  # noqa: E731
+    bench.node.create_subscription(DiagnosticArray, "/diagnostics", hear, STATE)
+    assert bench.until(lambda: "the device 'page'" in said, START_S)
+    assert harness.kinds() == [EpisodeEvent.PREPARE]
+    assert bench.until(lambda: len(said) > 4, START_S), "it waits on"
+    assert harness.kinds() == [EpisodeEvent.PREPARE]
+    began = lambda: EpisodeEvent.START in harness.kinds()  # noqa: E731
+    assert bench.until(began, START_S, each=lambda: switch.publish(Bool(data=False)))
+    harness.judge(True)
+    status, run, output = harness.finish()
+    assert status == 0 and run["successes"] == 1
+    assert "the episode begins once the device 'page' is there" in output
+    assert "tool 0.500 0.000 0.300 m  0.00 m/s  gripper 20 mm" in output
 
 
 def test_a_person_takes_over_and_only_one_is_granted_at_a_time(bench, root, tmp_path):

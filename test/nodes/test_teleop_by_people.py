@@ -14,10 +14,13 @@ from qos import COMMAND, EVENT, STATE
 from sensor_msgs.msg import JointState, Joy
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
+from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import ArmStatus, EpisodeEvent
-from bid_ros.nodes.ros_messages import pose_message
+from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
+from bid_ros.core.topics import TF_STATIC_QOS
+from bid_ros.nodes.ros_messages import pose_message, transform_message
+from bid_ros.nodes.topics import profile
 
 LIMIT_S = 20.0
 START, DOWN = [0.48, 0.0, 0.30], [1.0, 0.0, 0.0, 0.0]
@@ -32,7 +35,9 @@ class Driven:
         arm = node.create_publisher(ArmStatus, "/arm/status", STATE)
         self.events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
         node.create_subscription(ChunkMessage, "/teleop/chunk", self.chunks.append, COMMAND)
+        safety = node.create_publisher(SafetyState, "/safety/state", STATE)
         node.create_timer(0.05, lambda: arm.publish(ArmStatus(tool=pose_message(START, DOWN))))
+        node.create_timer(0.05, lambda: safety.publish(SafetyState(state=SafetyState.RUNNING)))
         bench.grant("teleop")
         task = str(root / "config" / "franka_place" / "task.yaml")
         bench.start("teleop", {"task": task, "device": device, "device_settings": settings})
@@ -225,11 +230,22 @@ def test_a_leader_arm_leads_while_the_pedal_is_down_and_the_silence_of_one_topic
 def test_a_browser_drives_and_the_arm_stops_when_it_is_killed(bench, root, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
+    # A camera that looks straight down, with the robot's back at the upper edge of its picture.
+    camera = transform_message(0, "base", "third_person_optical_frame", [0.5, 0.0, 1.0], [0.5**0.5, 0.5**0.5, 0, 0])
+    cameras = bench.node.create_publisher(TFMessage, "/tf_static", profile(TF_STATIC_QOS))
+    cameras.publish(TFMessage(transforms=[camera]))
     driven = Driven(bench, root, "page", f"port: {port}")
     browser = Browser(tmp_path / "profile", f"http://127.0.0.1:{port}/")
     try:
-        shown = lambda: browser.value("document.getElementById('state').textContent")  # noqa: E731
-        assert bench.until(lambda: "tool 0.480" in (shown() or ""), LIMIT_S)
+        shown = lambda: browser.value("document.getElementById('facts').textContent")  # noqa: E731
+        assert bench.until(lambda: "0.480 0.000 0.300" in (shown() or ""), LIMIT_S)
+        assert bench.until(lambda: browser.value("steersBy()") == "third_person", LIMIT_S)
+        before = driven.x()
+        browser.key("w", down=True)
+        assert driven.goes() and driven.x() < before, "away is where the picture's upper edge is"
+        browser.key("w", down=False)
+        assert driven.stops()
+        browser.value("choose('')")  # the robot's own axes
         browser.key("w", down=True)
         assert driven.goes()
         browser.key("w", down=False)
@@ -261,11 +277,11 @@ def _follows(driven: Driven, browser: Browser) -> None:
         return abs(driven.x() - x) < 0.002 and abs(np.arctan2(first[1], first[0]) - yaw) < 0.02
 
     assert browser.value("isSecureContext"), "on this computer alone a page needs no certificate"
-    browser.value("document.getElementById('follow').click()")
+    browser.value("const m = document.getElementById('mode'); m.value = 'follow'; m.dispatchEvent(new Event('change'))")
     x = driven.x()
     lean(80.0)
     browser.touch("#plane", right=0.0, up=-0.2)
-    assert driven.bench.until(lambda: browser.value("document.getElementById('state').className") == "live", LIMIT_S)
+    assert driven.bench.until(lambda: browser.value("document.body.className") == "moving", LIMIT_S)
     browser.touch("#plane", right=0.0, up=0.2, kind="mouseMoved")
     assert driven.bench.until(lambda: near(x + 0.4 * 0.15, 0.0), LIMIT_S)
     lean(100.0)
@@ -278,7 +294,17 @@ def _follows(driven: Driven, browser: Browser) -> None:
     assert driven.bench.until(lambda: len(driven.chunks) > 10, LIMIT_S)
     assert near(x + 0.4 * 0.15, np.radians(20.0)), "it stays where it was let go"
     assert driven.at_rest()
-    widths = "const o = document.getElementById('opening'); o.value = 0.5; o.dispatchEvent(new Event('input'))"
     browser.touch("#plane", right=0.5, up=0.5, kind="mouseReleased")
-    browser.value(widths)
-    assert driven.bench.until(lambda: abs(driven.chunks[-1].actions[9] - 0.04) < 1e-6, LIMIT_S)
+    width = driven.chunks[-1].actions[9]
+    browser.touch("#opening", right=0.2, up=0.8)
+    browser.touch("#opening", right=0.2, up=0.8, kind="mouseReleased")
+    driven.chunks.clear()
+    assert driven.bench.until(lambda: len(driven.chunks) > 10, LIMIT_S)
+    assert driven.chunks[-1].actions[9] == width, "a touch drops nothing"
+    browser.touch("#opening", right=-0.5, up=0.8)  # the gripper measures 0: as far as it is dragged, not where
+    browser.touch("#opening", right=0.5, up=0.8, kind="mouseMoved")
+    assert driven.bench.until(lambda: abs(driven.chunks[-1].actions[9] - 0.04) < 1e-3, LIMIT_S)
+    browser.touch("#opening", right=0.5, up=0.8, kind="mouseReleased")
+    assert driven.bench.until(
+        lambda: browser.value("document.querySelector('#opening i').style.width") == "0%", LIMIT_S
+    )

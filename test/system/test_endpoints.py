@@ -19,7 +19,8 @@ KINDS = ("publish", "hear", "offer", "call")
 # What only a person at the controls, another device, or a robot needs.
 UNUSED = {
     "teleop": {"teleop/switch"},
-    "episode": {"/diagnostics", "teleop/switch", "episode/start", "episode/undo", "heartbeat"},  # once all are heard
+    "safety": {"safety/shadow"},
+    "episode": {"/diagnostics", "teleop/switch", "safety/shadow", "episode/start", "episode/undo", "heartbeat"},
 }
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -32,11 +34,11 @@ WAITING = "trap 'echo asked to end; exit 0' TERM; echo ready $ADDED; while true;
 HUNG = "trap '' TERM; echo . >/dev/fd/$BID_ALIVE; echo ready; while true; do sleep 0.05; done"
 
 
-def start(commands: dict[str, str], logs) -> subprocess.Popen[str]:
+def start(commands: dict[str, str], logs, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", SCRIPT, json.dumps(commands), str(logs)],
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         start_new_session=True,
     )
@@ -114,6 +116,19 @@ def test_progress_lines_are_thinned_where_there_is_no_terminal(tmp_path):
     assert returned == 0
     assert output == "begun\nall done\n"
     assert "half done" in (tmp_path / "logs" / "main.log").read_text()
+
+
+def test_a_progress_line_that_is_wider_than_the_terminal_is_cut(tmp_path):
+    """One that wraps around is not overwritten: ten lines a second would stay."""
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, 40))
+    wide = "import sys; print(chr(0x1f) + 'x' * 100); print(chr(0x1f) + 'short')"
+    process = start({"main": f'{sys.executable} -c "{wide}"'}, tmp_path / "logs", stderr=slave)
+    assert process.wait(LIMIT_S) == 0
+    os.close(slave)
+    shown = os.read(master, 4096).decode()
+    os.close(master)
+    assert shown == f"\r\x1b[K{'x' * 38}…\r\x1b[Kshort"
 
 
 def started(commands: dict[str, str], logs) -> subprocess.Popen[str]:

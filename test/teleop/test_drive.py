@@ -37,6 +37,17 @@ class Driven:
         return self.chunk.actions
 
 
+@pytest.mark.parametrize("frame", ["base", "tool"])
+def test_a_person_who_steers_as_seen_goes_the_same_way_whatever_the_frame_and_what_is_locked_stays(frame):
+    axes = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])  # ahead is at the base's +y
+    seen = replace(towards(x=1.0), axes=axes)
+    driven = Driven(Steering(frame=frame))
+    moved = driven.ask(seen, times=40)[0, :3] - AT
+    assert moved[1] > 0.05 and abs(moved[0]) < 1e-6 and abs(moved[2]) < 1e-6
+    kept = Driven(Steering(frame=frame, locked=("y",)))
+    np.testing.assert_allclose(kept.ask(seen, times=40)[0, :3], AT, atol=1e-9)
+
+
 @pytest.mark.parametrize("steps", [480, pytest.param(1500, marks=pytest.mark.long)])
 def test_chunks_of_a_wild_person_keep_every_limit_and_end_at_rest(steps):
     random, driven, envelope = np.random.default_rng(0), Driven(), Envelope(TASK)

@@ -17,10 +17,12 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.topics import ARM_STATUS, DIAGNOSTICS, SAFETY_STATE
+from bid_ros.core.topics import SAFETY_STATE, TF_STATIC
+from bid_ros.system.folder import find_system
 from bid_ros.teleop.page import DEVICE, Page, PageSettings
-from bid_ros.teleop.page_server import own_certificate
+from bid_ros.teleop.page_server import WATCHERS, own_certificate
 
+TASK = find_system("franka_place").task
 SECOND = 1_000_000_000
 FORWARD = {"live": True, "twist": [1, 0, 0, 0, 0, 0], "toggles": 0, "marks": 0, "mark": ""}
 
@@ -44,7 +46,7 @@ class ClockedPage(Page):
 
     def __init__(self, options: PageSettings) -> None:
         self.clock, self.place = Clock(), (options.host, options.port)
-        super().__init__(options, {"camera/wrist/image": "wrist"}, self.clock)
+        super().__init__(options, TASK, self.clock)
 
 
 @pytest.fixture
@@ -185,17 +187,12 @@ def test_it_shows_cameras_and_what_safety_says(served):
     image = np.zeros((8, 6, 3), np.uint8)
     image[:, :, 0] = 200  # red
     page.hear("camera/wrist/image", SimpleNamespace(height=8, width=6, data=image.tobytes()), 0)
-    page.hear(SAFETY_STATE, SimpleNamespace(state=1, reason="speed is 0.9 m/s"), 0)
-    tool = SimpleNamespace(position=SimpleNamespace(x=0.4, y=0.0, z=0.3))
-    page.hear(ARM_STATUS, SimpleNamespace(tool=tool, gripper_width=0.04), 0)
-    said = [SimpleNamespace(name=f"bid_ros: {name}", message=f"of {name}") for name in ("arm", "recorder", "safety")]
-    page.hear(DIAGNOSTICS, SimpleNamespace(status=said), 0)
+    page.hear(SAFETY_STATE, SimpleNamespace(state=1, action=3, reason="speed is 0.9 m/s"), 0)
     with connect(address(page)) as browser:
         news = json.loads(browser.recv(timeout=5.0))
         data = browser.recv(timeout=5.0)
-    assert news["stopped"]
-    assert news["recorder"] == "of recorder"
-    assert news["text"] == "stopped: speed is 0.9 m/s  ·  tool 0.400 0.000 0.300 m, gripper 40 mm"
+    assert (news["state"], news["drives"], news["driver"]) == ("stopped", True, "this computer")
+    assert news["text"] == "Stopped: speed is 0.9 m/s. Nothing moves until a reset"
     assert data[1 : 1 + data[0]] == b"wrist"
     shown = cv2.imdecode(np.frombuffer(data[1 + data[0] :], np.uint8), cv2.IMREAD_COLOR)
     assert shown.shape == (8, 6, 3)
@@ -253,13 +250,53 @@ def test_a_connection_that_cannot_be_accepted_does_not_end_the_server(served, tm
         assert say(browser, page, SECOND).live
 
 
-def test_one_person_drives_at_a_time(served):
+def test_one_person_drives_at_a_time_and_a_few_watch(served):
     page = served()
-    with connect(address(page)) as first:
+
+    def news(browser):
+        return json.loads(browser.recv(timeout=5.0))
+
+    with connect(address(page)) as first, contextlib.ExitStack() as others:
         assert say(first, page, SECOND).live
-        with connect(address(page)) as second:
-            assert json.loads(second.recv(timeout=5.0)) == {"refused": "somebody else drives already"}
-        assert say(first, page, SECOND).live
+        watching = [others.enter_context(connect(address(page))) for _ in range(WATCHERS)]
+        assert [news(browser)["drives"] for browser in watching] == [False] * WATCHERS
+        refused = news(others.enter_context(connect(address(page))))["refused"]
+        assert refused == f"somebody drives, and {WATCHERS} others watch already"
+        watching[0].send(json.dumps({**FORWARD, "twist": [0, 1, 0, 0, 0, 0]}))
+        watching[0].ping().wait(5.0)
+        np.testing.assert_allclose(page.poll(SECOND).twist, [1, 0, 0, 0, 0, 0])
+        first.close()
+        while (said := news(watching[0]))["driver"]:
+            assert said["driver"] == "this computer"
+        assert not said["drives"], "nobody gets the arm without asking for it"
+
+
+def test_whoever_drives_steers_as_the_chosen_picture_shows_it(served):
+    page = served()
+    turn = SimpleNamespace(x=1.0, y=0.0, z=0.0, w=0.0)  # it looks down, and the upper edge of its picture is at +y
+    frames = {"header": SimpleNamespace(frame_id="base"), "child_frame_id": "third_person_optical_frame"}
+    transform = SimpleNamespace(transform=SimpleNamespace(rotation=turn), **frames)
+    page.hear(TF_STATIC, SimpleNamespace(transforms=[transform]), 0)
+    with connect(address(page)) as browser:
+        assert json.loads(browser.recv(timeout=5.0))["views"] == ["third_person"]
+        seen = say(browser, page, SECOND, view="third_person").axes
+        np.testing.assert_allclose(seen[:, 0], [0, 1, 0], atol=1e-12)
+        assert say(browser, page, SECOND, view="wrist").axes is None, "nobody knows where it is"
+        first, second = (
+            say(browser, page, SECOND, view="third_person", holds=1, place=[x, 0, 0, 0]).offset for x in (0.0, 0.1)
+        )
+        np.testing.assert_allclose([first.position, second.position], [[0, 0, 0], [0, 0.1, 0]], atol=1e-12)
+
+
+def test_the_last_news_of_a_run_is_why_it_has_ended(served):
+    page = served()
+    with connect(address(page)) as browser:
+        page.close()
+        said = {}
+        with pytest.raises(ConnectionClosed):
+            while True:
+                said = json.loads(browser.recv(timeout=5.0))
+    assert said == {"ended": "somebody has ended it"}
 
 
 @pytest.mark.parametrize(
@@ -334,13 +371,13 @@ def test_a_port_in_use_is_one_sentence(served):
     page = served()
     port = page.place[1]
     with pytest.raises(BidError, match=f"the page cannot be served at 127.0.0.1 port {port}: Address already in use"):
-        Page(PageSettings(port=port), {})
+        Page(PageSettings(port=port), TASK)
 
 
 def test_what_a_slow_link_delivers_late_does_not_drive(served):
     """Only the page knows that a pad was let go; what it sent before is still on its way."""
     page = served()
-    number = json.loads(page._news())["number"]
+    number = page._news(True)["number"]
     assert page._take(json.dumps({**FORWARD, "echo": number})) == "" and page.poll(page.clock()).live
     page.clock.now_ns += SECOND // 3  # within what silence and the time between two news allow
     page._take(json.dumps({**FORWARD, "echo": number}))
@@ -348,10 +385,10 @@ def test_what_a_slow_link_delivers_late_does_not_drive(served):
     page.clock.now_ns += SECOND // 3
     page._take(json.dumps({**FORWARD, "echo": number}))
     assert not page.poll(page.clock()).live, "it was sent two thirds of a second ago"
-    page._take(json.dumps({**FORWARD, "echo": json.loads(page._news())["number"]}))
+    page._take(json.dumps({**FORWARD, "echo": page._news(True)["number"]}))
     assert page.poll(page.clock()).live
     for _ in range(200):
-        page._news()
+        page._news(True)
     page.clock.now_ns += SECOND // 10
     page._take(json.dumps({**FORWARD, "echo": 1}))
     page.clock.now_ns += SECOND // 4

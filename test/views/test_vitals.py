@@ -39,6 +39,14 @@ def test_a_rate_is_right_before_and_after_the_window_is_full(rate, seconds):
     assert arrivals.rate((rate * seconds - 1) * SECOND // rate) == pytest.approx(rate, rel=0.03, abs=0.21)
 
 
+@pytest.mark.parametrize("later_s", [0.0, 0.2, 3.0])
+def test_what_waited_for_a_late_listener_is_no_rate(later_s):
+    arrivals = Arrivals()
+    for number in range(20):
+        arrivals.add(number * 3000)  # 20 messages in 60 us
+    assert arrivals.rate(60_000 + round(later_s * SECOND)) < 20
+
+
 def test_a_topic_that_goes_silent_has_no_rate_and_says_for_how_long():
     arrivals = Arrivals()
     assert arrivals.rate(0) == 0.0 and arrivals.silent_s(0) is None
