@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
@@ -33,9 +32,8 @@ from bid_ros.nodes.base import COMMAND_PRIORITY
 from bid_ros.robots.connecting import connect_within
 from bid_ros.robots.process_arm import ProcessArm
 from bid_ros.robots.registry import build_arm, load_arm_config
-from bid_ros.system.description import describe
+from bid_ros.system.description import NodeSpec, command_line, describe, environment
 from bid_ros.system.folder import find_system
-from bid_ros.system.middleware import middleware_environment
 from bid_ros.system.priority import raise_thread_priority
 from bid_ros.system.run import RunArguments
 
@@ -61,22 +59,17 @@ def busy(count: int) -> Iterator[None]:
 
 
 @contextmanager
-def twin_node(parameters: dict[str, Any]) -> Iterator[subprocess.Popen[str]]:
+def twin_node(spec: NodeSpec) -> Iterator[subprocess.Popen[str]]:
     """Run the twin node, in a graph of this computer alone, until the block ends."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "twin.yaml")
-        file.write_text(yaml.safe_dump({"/**/twin": {"ros__parameters": parameters}}))
-        log = Path(folder, "log")
-        with log.open("w") as output:
-            arguments = ["--ros-args", "-r", "__node:=twin", "--params-file", str(file)]
-            node = subprocess.Popen(
-                [sys.executable, "-m", "bid_ros.nodes", "twin_node", *arguments],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                text=True,
-                env=os.environ | middleware_environment(),
-                start_new_session=True,
-            )
+    with tempfile.TemporaryDirectory() as folder, Path(folder, "log").open("w") as log:
+        node = subprocess.Popen(
+            ["sh", "-c", command_line(spec, Path(folder))],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | environment(),
+            start_new_session=True,
+        )
         try:
             yield node
         finally:
@@ -104,8 +97,8 @@ def follow(arm: ProcessArm) -> None:
 
 def start(system: str) -> dict[str, Any]:
     """Start twin and driver once; return what was found."""
-    specs = {spec.name: spec.parameters for spec in describe(find_system(system), RunArguments(record=False))}
-    parameters, began = specs["arm"], time.monotonic()
+    specs = {spec.name: spec for spec in describe(find_system(system), RunArguments(record=False))}
+    parameters, began = specs["arm"].parameters, time.monotonic()
     name = str(parameters["arm"])
     config = load_arm_config(str(parameters["arm_config"]), str(parameters["robot_ip"]), True, name)
     found: dict[str, Any] = {"system": system, "reason": "", "load": round(os.getloadavg()[0], 1)}
