@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from bid_ros.core.fault_words import DRIVER
 from bid_ros.core.margins import Margins
 from bid_ros.core.schedule import AbsoluteSchedule
 from bid_ros.robots.protocol import (
@@ -62,7 +63,7 @@ class DriverLoop(ABC):
         self._ending = False
         self._taken = self._beat = self._skipped = 0
         self._ending_ns = 0
-        self._where = f"robot at {address}"
+        self._where, self._driver = f"robot at {address}", f"{DRIVER} at {address}"
         self._beat_ns = time.monotonic_ns()
 
     def run(self) -> None:
@@ -77,7 +78,7 @@ class DriverLoop(ABC):
             traceback.print_exc()
             what = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_ERROR]
             try:
-                self._lose(f"the process that drives the {self._where} ended by an error of its own ({what}): reset")
+                self._lose(f"{self._driver} ended by an error of its own ({what}): reset")
             finally:
                 os._exit(EXIT_LOST)
 
