@@ -329,12 +329,17 @@ async def fork_command(command: str, *, stdout: int, pass_fds: Sequence[int], en
     assert (execute, python, as_module, package) == ("exec", sys.executable, "-m", "bid_ros.nodes")
     # A signal to the child waits until the child does with it what a new process does: the handlers of ``bid`` lose it.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    ready, tell = os.pipe()
     if pid := os.fork():
+        os.close(tell)
+        os.read(ready, 1)  # until the child has a group of its own, to which signals are sent
+        os.close(ready)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return ForkedCommand(pid)
 
     def work() -> int:
         os.setsid()
+        os.close(tell)
         signal.set_wakeup_fd(-1)
         for kind in ENDING:
             signal.signal(kind, signal.SIG_DFL)

@@ -78,7 +78,7 @@ def ignored_settings(given: Mapping[str, str] = os.environ) -> list[str]:
     """
     if _own(given):
         open_ = "its sockets are not kept on this computer, so whoever reaches them may move the arm"
-        kept = [name for name in (RMW, *PROFILES) if name in given and given[name] != FAST_DDS]
+        kept = [name for name in (RMW, *PROFILES) if name in given and given[name] not in _ours()]
         return [f"{name}={given[name]} is kept: {open_}; valid is to unset it" for name in kept]
     said = "the nodes stay on this computer anyway, but for `peers`"
     why = {LOCALHOST_ONLY: said, STATIC_PEERS: "valid is the argument `peers`"}
@@ -86,8 +86,13 @@ def ignored_settings(given: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def _own(given: Mapping[str, str]) -> bool:
-    """Whether an environment names another middleware, or profiles for this one."""
-    return given.get(RMW, FAST_DDS) != FAST_DDS or any(name in given for name in PROFILES)
+    """Whether an environment names another middleware, or profiles for this one that are not ours."""
+    return any(given[name] not in _ours() for name in (RMW, *PROFILES) if name in given)
+
+
+def _ours() -> tuple[str, str]:
+    """Return the middleware and the profile that a system chooses by itself."""
+    return FAST_DDS, str(share("config", LOCAL_PROFILE))
 
 
 def _addresses(peer: str) -> tuple[str, str]:

@@ -109,6 +109,12 @@ def test_who_chose_a_middleware_or_wrote_profiles_keeps_them(own):
     assert middleware_environment(("a", "b"), given=own) == local | {"ROS_STATIC_PEERS": "a;b"}
 
 
+def test_the_profile_of_a_system_is_no_profile_of_ones_own():
+    local = middleware_environment(given={})
+    assert middleware_environment(given=local) == local
+    assert ignored_settings(local) == []
+
+
 def test_localhost_only_would_make_ros_ignore_the_range():
     assert middleware_environment(given={"ROS_LOCALHOST_ONLY": "1"})["ROS_LOCALHOST_ONLY"] == "0"
     assert "ROS_LOCALHOST_ONLY" not in middleware_environment(given={})
