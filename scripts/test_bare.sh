@@ -69,7 +69,7 @@ user=root
 if [ $# -ge 2 ]; then
   inside $user "cd $home/bid_ros && $2"
 else
-  inside $user "cd $home/bid_ros && make run" | tee "$bare/run.log"
+  inside $user "cd $home/bid_ros && make run" 2>&1 | tee "$bare/run.log"
   grep -q '^success  *3 of 3 ' "$bare/run.log" || { echo "error: make run did not place 3 of 3" >&2; exit 1; }
   inside $user "cd $home/bid_ros && make test"
 fi
