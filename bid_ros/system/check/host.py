@@ -2,6 +2,7 @@
 
 import ipaddress
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,8 @@ def usb_finding() -> CheckFinding:
 
 def network_finding(address: str) -> CheckFinding:
     """Return whether the robot has a network of its own, which nobody else's traffic delays."""
+    if shutil.which("ip") is None:
+        return CheckFinding("network", "warn", f"way to {address} unknown: no program ip", "apt-get install iproute2")
     way = _routes("get", address)
     if way is None:
         return CheckFinding("network", "warn", f"there is no way to {address}", "look at cable and address: ip route")

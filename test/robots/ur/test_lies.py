@@ -170,9 +170,12 @@ def test_a_lie_from_the_beginning_is_refused(robot, arm, change, said):
 def assert_never_near(arm):
     """Honest states use less than half of every limit; of the one on speed, what a joint at full speed does.
 
-    They may be as late as the network that a test makes slow: some 0.1 s of 0.2 s.
+    They may be as late as the network that a test makes slow: some 0.1 s of 0.2 s. How long this process and the
+    driver's were held up is no matter of the states.
     """
     margins = arm.statistics().margins
+    for computer in ("set-point", "beat of the driver"):
+        margins.pop(computer, 0.0)
     assert margins.keys() >= {"clock", "joint", "tool", "turn"}
     assert margins.pop("speed") <= 0.8
     assert margins.pop("late", 0.0) < 0.8

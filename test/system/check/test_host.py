@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 
 import pytest
@@ -42,10 +43,18 @@ def test_a_robot_wants_a_network_of_its_own(routes, address, state, shown):
     assert (finding.state, finding.measured) == (state, shown) and bool(finding.advice) == (state == "warn")
 
 
+def test_a_computer_without_the_program_that_tells_its_routes_is_told_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    finding = network_finding("172.16.0.2")
+    assert (finding.state, finding.measured) == ("warn", "way to 172.16.0.2 unknown: no program ip")
+    assert finding.advice == "apt-get install iproute2"
+
+
 def test_this_computer_is_its_own_network_and_says_something_of_each():
     found = {finding.what: finding for finding in host_findings("127.0.0.1")}
     assert list(found) == ["governor", "USB", "network"]
-    assert found["network"].measured == "127.0.0.1 by lo"
+    seen = "127.0.0.1 by lo" if shutil.which("ip") else "way to 127.0.0.1 unknown: no program ip"
+    assert found["network"].measured == seen
     assert all(bool(finding.advice) == (finding.state != "ok") for finding in found.values())
     assert [finding.what for finding in host_findings("my_arm")] == ["governor", "USB"], "a name of a ROS driver"
 
