@@ -27,6 +27,8 @@ SPEED_STEP: Final = 0.15
 ACCELERATION: Final = 25.0
 # Joints and speeds of a twin may be off by so many times as much: contacts in a simulation are hard.
 TWIN_SPEEDS: Final = 2.0
+# And where its joints lead, by so many: states 4 ms apart tell little of a wrist that swings 50 times a second.
+TWIN_SWING: Final = 4.0
 # Largest acceleration of a twin's joint, rad/s^2: 12 Nm on a wrist's 0.074 kg m^2. A busy computer holds its client up
 # for some ms, and the last torque stays. A robot would stop before that by a reflex of its own.
 TWIN_ACCELERATION: Final = 165.0
@@ -91,7 +93,8 @@ class FrankaConsistency:
         most = (self._room * most_rad, self._room * most_s)
         self._travel = JointTravel(first.joints, first.joint_speeds, FASTEST, most, margins)
         begin_s = first.robot_ms / 1000.0
-        self._speeds = SaidSpeeds(begin_s, first.joints, first.joint_speeds, self._room, margins)
+        swing = TWIN_SWING if twin else 1.0
+        self._speeds = SaidSpeeds(begin_s, first.joints, first.joint_speeds, swing, margins)
         self._told = ToldTorques(first.robot_ms, margins)
         # When each last changed in a bit.
         self._changed_ms = dict.fromkeys(("joint", "tool", "speed", "torque"), first.robot_ms)

@@ -15,9 +15,13 @@ from bid_ros.system.check.hardware import payload_finding
 SILENT = "127.78.1.1"
 
 
+@pytest.fixture(scope="module")
+def server(module_servers):
+    return module_servers("franky_sim_server.py")
+
+
 @pytest.fixture
-def robot(module_servers):
-    server = module_servers("franky_sim_server.py")
+def robot(server):
     server.ask("carry 0.0")
     return server
 
