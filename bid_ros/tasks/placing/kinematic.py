@@ -27,7 +27,7 @@ class KinematicScene(PlacingWorld):
     """
 
     def __init__(self, width: int = 96, height: int = 96, cameras: Sequence[str] = CAMERAS) -> None:
-        model = scene_model(SCENE)
+        model = scene_model(SCENE.named(CAMERAS, cameras))
         self._renderer = SceneRenderer(model, width, height, cameras)
         super().__init__(model, mujoco.MjData(model))
         self._reach = ToolReach(self._model, self._data, LIMBS)
