@@ -75,7 +75,9 @@ class SceneObject:
         if self.hollow and self.shape not in ("box", "cylinder"):
             self._refuse("hollow true", "hollow for a box or a cylinder")
         if (self.shape == "mesh") != bool(self.mesh) or (self.mesh and Path(self.mesh).suffix.lower() not in MESHES):
-            self._refuse(f"mesh '{self.mesh}'", "a file that ends in .stl or .obj for the shape mesh, and none for others")
+            self._refuse(
+                f"mesh '{self.mesh}'", "a file that ends in .stl or .obj for the shape mesh, and none for others"
+            )
         least = LEAST_PATH if self.moved_by == "person" else 0.0
         for low, high, axis in zip(self.start_min, self.start_max, "xy", strict=True):
             if not high - low >= least:

@@ -153,9 +153,7 @@ class Task:
         if self.start is not None:
             _check_start(self.start, self.limits)
         _check_shapes(self)
-        check_objects(
-            self.objects, self.success, self.limits.workspace_min, self.limits.workspace_max, self.kind
-        )
+        check_objects(self.objects, self.success, self.limits.workspace_min, self.limits.workspace_max, self.kind)
         if self.data is not None:
             _check_data(self.data, self)
 

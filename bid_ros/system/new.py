@@ -21,6 +21,7 @@ from bid_ros.tasks.world import on_wrist
 SHARED: Final = ("nodes.yaml", "view.rviz", "foxglove.json")  # of every system, unless a robot's template has its own
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 CAMERA: Final = re.compile(r"[A-Za-z]\w{0,39}", re.ASCII)
+NAMING: Final = ("task.yaml", "cameras.yaml", "view.rviz", "foxglove.json")  # the files that name cameras
 POLICY_TASK: Final = "policy_task.yaml"  # what a copied policy was trained for
 
 
@@ -129,13 +130,18 @@ def _write(path: Path, robot: str, names: Sequence[str]) -> None:
 
 
 def _write_files(path: Path, files: Mapping[str, str], renamed: Mapping[str, str]) -> None:
-    """Write a folder's files, with other names of cameras; an editor finds their schemas from the folder."""
+    """Write a folder's files, with other names of cameras; an editor finds their schemas from the folder.
+
+    What a comment says of a wrist stays.
+    """
     path.mkdir(parents=True, exist_ok=True)
     schemas = os.path.relpath(share("config", "schemas"), path.resolve())
-    cameras = re.compile(rf"\b({'|'.join(renamed) or '(?!)'})\b")
+    cameras = re.compile(rf"(?m)#.*$|\b(?:{'|'.join(renamed)})\b")
     for file, text in files.items():
         text = re.sub(r"(?<=\$schema=)\S+(?=/)", schemas, text)
-        (path / file).write_text(cameras.sub(lambda found: renamed[found[0]], text))
+        if renamed and file in NAMING:
+            text = cameras.sub(lambda found: renamed.get(found[0], found[0]), text)
+        (path / file).write_text(text)
 
 
 def _task(head: str, template: str, name: str) -> str:

@@ -12,7 +12,13 @@ from bid_ros.core.errors import TaskError
 from bid_ros.core.objects import SceneObject
 from bid_ros.core.task import load_task, parse_task
 
-CUP = {"name": "cup", "shape": "cylinder", "size": [0.06, 0.06, 0.075], "start_min": [0.4, 0.0], "start_max": [0.5, 0.1]}
+CUP = {
+    "name": "cup",
+    "shape": "cylinder",
+    "size": [0.06, 0.06, 0.075],
+    "start_min": [0.4, 0.0],
+    "start_max": [0.5, 0.1],
+}
 LINE = {"name": "line", "shape": "mark", "size": [0.03, 0.4], "start_min": [0.6, 0.0], "start_max": [0.6, 0.0]}
 OBSERVED = [{"name": "tool_position", "kind": "position"}]
 ABOVE = {"object": "cup", "rule": "above", "target": "line"}

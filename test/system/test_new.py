@@ -120,7 +120,7 @@ def test_a_bundle_of_a_task_that_is_not_the_same_is_refused(tmp_path):
     system = new_system(tmp_path / "copied", like="franka_place")
     file = system.folder / "task.yaml"
     file.write_text(file.read_text().replace("horizon: 16", "horizon: 12"))
-    with pytest.raises(BidError, match="has other features, rate or horizon than task.yaml; valid is the same but for"):
+    with pytest.raises(BidError, match="has other features, rate or horizon than task"):
         _ = find_system(system.folder).policy_task
 
 
@@ -128,7 +128,7 @@ def test_a_bundle_of_a_task_that_is_not_the_same_is_refused(tmp_path):
 def test_cameras_get_other_names_in_every_file_and_in_the_twin(tmp_path, robot, like):
     system = new_system(tmp_path / "mine", robot, like, ["front", "hand_cam"])
     for file in FILES:
-        assert not re.search(r"\b(third_person|wrist)\b", (system.folder / file).read_text().split("observed")[0])
+        assert not re.search(r"(?m)^[^#\n]*\b(third_person|wrist)\b", (system.folder / file).read_text()), file
     model = scene_model(system.task)
     assert [model.camera(index).name for index in range(model.ncam)] == ["front", "hand_cam"]
     assert "/camera/front/image" in (system.folder / "foxglove.json").read_text()

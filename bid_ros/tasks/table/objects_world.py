@@ -35,9 +35,7 @@ class ObjectWorld:
     def __init__(self, model: Any, data: Any, objects: Sequence[SceneObject]) -> None:
         self._model, self._data = model, data
         self._free = {item.name: data.joint(f"{item.name}_joint") for item in objects if item.moved_by == "robot"}
-        self._mocap = {
-            item.name: int(model.body(item.name).mocapid[0]) for item in objects if item.moved_by != "robot"
-        }
+        self._mocap = {item.name: int(model.body(item.name).mocapid[0]) for item in objects if item.moved_by != "robot"}
         self._names = [item.name for item in objects]
         self._layout: ObjectLayout | None = None
         self._moving, self._path_s = False, 0.0
@@ -93,7 +91,7 @@ class ObjectWorld:
         """Return the name of an object that the hand is in; empty if there is none."""
         contact, kinds, bodies = self._data.contact, self._model.geom_contype, self._model.geom_bodyid
         for pair, distance in zip(contact.geom.tolist(), contact.dist.tolist(), strict=True):
-            hands = [kinds[geom] == HAND for geom in pair]
-            if distance < TOUCHES and any(hands):
-                return str(self._model.body(int(bodies[pair[hands[0]]])).name)  # of the other one
+            first, second = (int(kinds[geom]) == HAND for geom in pair)
+            if distance < TOUCHES and first != second:
+                return str(self._model.body(int(bodies[pair[1 if first else 0]])).name)
         return ""

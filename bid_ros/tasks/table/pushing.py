@@ -78,8 +78,8 @@ class Pusher(PlannedTeleoperator):
         end_s = rise.end_s + REST_S + max(rule.for_s for rule in self._task.success)
         moves, closed = (approach, descend, push, retreat, rise), ((0.0, limits.gripper_min),)
         path = Trajectory(tool, np.array(DOWN_6D), moves, turns, closed, end_s)
-        begins = {"approach": 0.0, "descend": descend, "push": push, "retreat": retreat}
-        phases = [(begin.begin_s if isinstance(begin, Move) else begin, name) for name, begin in begins.items()]
+        names = ("approach", "descend", "push", "retreat")
+        phases = [(move.begin_s, name) for move, name in zip(moves, names, strict=False)]
         self._follow(path, [*phases, (rise.end_s, "hold")], now_ns, self._task.base_frame)
 
     def _check(self, points: list[Array]) -> None:

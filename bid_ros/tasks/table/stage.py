@@ -60,7 +60,6 @@ class ObjectStage:
         model.dof_frictionloss[arm] = 0.0
         self._model, self._renderer = model, SceneRenderer(model, width, height, cameras)
         self._score = ObjectScore(task) if task.success else Unjudged()
-        self.begin(0, np.array(task.start.tool_min if task.start else task.limits.workspace_max), 0.0)
 
     @property
     def measured(self) -> Pose:

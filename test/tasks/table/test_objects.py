@@ -27,6 +27,7 @@ BIN = SceneObject("bin", "cylinder", (0.12, 0.12, 0.06), (0.44, 0.05), (0.46, 0.
 TRAY = SceneObject("tray", "box", (0.10, 0.08, 0.03), (0.60, 0.02), (0.62, 0.03), hollow=True, mass=0.3)
 CART = SceneObject("cart", "cylinder", (0.05, 0.05, 0.03), (0.56, -0.22), (0.66, -0.10), moved_by="person")
 MARK = SceneObject("mark", "mark", (0.10, 0.20), (0.55, 0.15), (0.55, 0.15))
+WIDE = replace(BLOCK, name="wide", start_min=(0.44, -0.15), start_max=(0.44, -0.15), size=(0.2, 0.2, 0.2))
 ALL = (BLOCK, BALL, BIN, TRAY, CART, MARK)
 CUBE = "".join(f"v {x} {y} {z}\n" for x in (0, 10) for y in (0, 20) for z in (0, 40)) + "".join(
     f"f {face}\n" for face in ("1 2 4 3", "5 7 8 6", "1 5 6 2", "3 4 8 7", "1 3 7 5", "2 6 8 4")
@@ -87,10 +88,9 @@ def test_a_person_moves_an_object_round_and_round_in_its_region():
         (ALL, -1, 0.0, "episode seed is -1; valid is 0 or more"),
         (ALL, 0, 0.5, r"cart speed is 0.5 m/s; valid is 0 \(static\) to 0.1"),
         ((BLOCK,), 0, 0.03, "target speed is 0.03 m/s; valid is 0, as a person moves no object"),
-        ((BLOCK, replace(BLOCK, name="other", start_min=(0.44, -0.15), start_max=(0.44, -0.15), size=(0.2,) * 3)), 0, 0.0,
-         "no room for 'other' beside the others; valid is a larger start region"),
+        ((BLOCK, WIDE), 0, 0.0, "no room for 'wide' beside the others; valid is a larger start region"),
     ],
-)  # fmt: skip
+)
 def test_an_episode_that_cannot_be_laid_out_is_one_sentence(objects, seed, speed, sentence):
     with pytest.raises(TaskError, match=sentence):
         object_layout(objects, seed, speed)
@@ -117,9 +117,7 @@ def test_a_name_of_the_robot_is_refused():
 
 def test_a_mesh_has_the_size_and_the_middle_that_the_file_says(tmp_path):
     (tmp_path / "brick.obj").write_text(CUBE)
-    brick = SceneObject(
-        "brick", "mesh", (0.05, 0.06, 0.07), (0.5, 0.0), (0.5, 0.0), mesh=str(tmp_path / "brick.obj")
-    )
+    brick = SceneObject("brick", "mesh", (0.05, 0.06, 0.07), (0.5, 0.0), (0.5, 0.0), mesh=str(tmp_path / "brick.obj"))
     task = table(objects=(brick,))
     model = scene_model(task)
     data = mujoco.MjData(model)
@@ -130,9 +128,9 @@ def test_a_mesh_has_the_size_and_the_middle_that_the_file_says(tmp_path):
     np.testing.assert_allclose(points.min(axis=0), [0.475, -0.03, 0.0], atol=1e-6)
     assert model.body("brick").mass[0] == pytest.approx(0.1)
     np.testing.assert_allclose(settled(task, object_layout((brick,), 1))["brick"][0], [0.5, 0.0, 0.035], atol=1e-3)
-    (tmp_path / "brick.obj").write_text("not a mesh")
-    with pytest.raises(TaskError, match=r"'brick': mesh .*brick.obj cannot be read: "):
-        scene_model(task)
+    (tmp_path / "text.obj").write_text("not a mesh")
+    with pytest.raises(TaskError, match=r"'brick': mesh .*text\.obj cannot be read: "):
+        scene_model(table(objects=(replace(brick, mesh=str(tmp_path / "text.obj")),)))
 
 
 def test_a_ball_over_a_bin_falls_into_it_and_physics_calls_it_inside():
