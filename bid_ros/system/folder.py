@@ -147,18 +147,13 @@ class System:
         named = self.settings.policy.bundle_task
         if not named:
             return self.task
-        task = load_task(self.file(named))
-        if replace(task, name=self.task.name).signature() == self.task.signature():
-            return task
-        wanted = tool_task(self.task)
-        if self.task.columns("joints") is None or [item.kind for item in task.action] != [
-            item.kind for item in wanted.action
-        ]:
-            kinds = ", ".join(item.kind for item in task.action)
+        task, wanted = load_task(self.file(named)), tool_task(self.task)
+        renamed = task.name != self.task.name and replace(task, name=self.task.name).signature()
+        kinds, valid = (", ".join(item.kind for item in made.action) for made in (task, wanted))
+        if renamed != self.task.signature() and (self.task.columns("joints") is None or kinds != valid):
             raise BidError(
-                f"bundle_task {named} commands {kinds} and has other features, rate or horizon than task.yaml; valid "
-                "is the same but for the name, or the tool's pose for a system that commands joints: "
-                f"{', '.join(item.kind for item in wanted.action)}"
+                f"bundle_task {named} commands {kinds}; valid is the tool's pose for a system that commands joints: "
+                f"{valid}; or the same features, rate and horizon under another name"
             )
         return task
 

@@ -68,14 +68,16 @@ def _copy(source: System, path: Path, robot: str, cameras: Sequence[str]) -> Non
     found = {file.name: file for folder in reversed(source.folders) for file in folder.iterdir() if _belongs(file)}
     files = {name: file.read_text() for name, file in found.items()}
     files[FILE] = re.sub(r"(?m)^like:.*\n", "", files[FILE])
-    own, name, task = source.task.name, path.resolve().name, files["task.yaml"]
-    if source.settings.policy.bundle and not source.settings.policy.bundle_task:
+    name, task = path.resolve().name, files["task.yaml"]
+    policy = source.settings.policy
+    if policy.bundle:
+        files[FILE] = re.sub(r"(?m)^ *bundle_task:.*\n", "", files[FILE])
         if cameras:
             other = "scripted" if kind_of(source.task).demonstrator else "exercise"
             files[FILE] = _set(_set(files[FILE], "driver", other), "bundle", '""')
         else:
-            files[POLICY_TASK] = task.replace("\n", f"\n# The task {own}, for which the policy was trained.\n", 1)
-            files[FILE] = _set(files[FILE], "bundle", f"{source.settings.policy.bundle}\n  bundle_task: {POLICY_TASK}")
+            files[POLICY_TASK] = source.file(policy.bundle_task or "task.yaml").read_text()
+            files[FILE] = _set(files[FILE], "bundle", f"{policy.bundle}\n  bundle_task: {POLICY_TASK}")
     copied = f"\n# A copy of the system {source.folder.name}.\nname: {json.dumps(name)}\n"
     files["task.yaml"] = re.sub(r"\nname:.*\n", lambda _: copied, task, count=1)
     if "README.md" in files:

@@ -120,7 +120,7 @@ def test_a_bundle_of_a_task_that_is_not_the_same_is_refused(tmp_path):
     system = new_system(tmp_path / "copied", like="franka_place")
     file = system.folder / "task.yaml"
     file.write_text(file.read_text().replace("horizon: 16", "horizon: 12"))
-    with pytest.raises(BidError, match="has other features, rate or horizon than task"):
+    with pytest.raises(BidError, match="or the same features, rate and horizon under another"):
         _ = find_system(system.folder).policy_task
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from bid_ros.core.errors import ArmError, TaskError
 from bid_ros.core.objects import SceneObject, SuccessRule
+from bid_ros.robots.franka.model import LIMBS
 from bid_ros.robots.gripper import GripperThresholds
+from bid_ros.sim.limbs import ToolReach
 from bid_ros.system.folder import find_system
 from bid_ros.tasks.base import PENDING, STEP_NS
 from bid_ros.tasks.registry import build_score, build_stage, kind_of
@@ -101,7 +103,7 @@ def test_a_gripper_in_the_way_is_one_sentence_and_nothing_changes():
     model = scene_model(task)
     data = mujoco.MjData(model)
     world = ObjectScene(task).world(model, data)
-    mujoco.mj_forward(model, data)
+    ToolReach(model, data, LIMBS).home(LIMBS.home)
     before = data.qpos.copy()
     layout = object_layout(task.objects, 0)
     layout.poses["block"][0][:2] = data.body("robot0_hand").xpos[:2]
