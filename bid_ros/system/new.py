@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.objects import MESHES
 from bid_ros.core.paths import share
 from bid_ros.core.task import Feature, Task, load_task
 from bid_ros.robots.registry import ROBOTS
@@ -58,7 +60,7 @@ def new_system(folder: str | Path, robot: str = "", like: str = "", cameras: Seq
 
 def _belongs(file: Path) -> bool:
     """Whether a file is part of a system. What a robot has passed with it is not: another system has passed nothing."""
-    return file.is_file() and file.name != STAGES
+    return file.is_file() and file.name != STAGES and file.suffix.lower() not in MESHES
 
 
 def _copy(source: System, path: Path, robot: str, cameras: Sequence[str]) -> None:
@@ -83,6 +85,11 @@ def _copy(source: System, path: Path, robot: str, cameras: Sequence[str]) -> Non
     if "README.md" in files:
         files["README.md"] = _readme(files["README.md"], source.folder.name, name)
     _write_files(path, files, _renamed(source.task, cameras))
+    for mesh in (Path(item.mesh) for item in source.task.objects if item.mesh):
+        beside = source.file("task.yaml").resolve().parent
+        if mesh.is_relative_to(beside):
+            (path / mesh.relative_to(beside)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(mesh, path / mesh.relative_to(beside))
 
 
 def _set(text: str, field: str, value: str) -> str:
@@ -94,6 +101,8 @@ def _readme(text: str, source: str, name: str) -> str:
     """Return the page of a copy: its own name in the commands, which record too, and not how it was made."""
     lines = [line for line in text.splitlines(keepends=True) if not line.startswith("bid new")]
     named = re.sub(rf"(?<![/\w]){re.escape(source)}\b", name, "".join(lines))
+    if "bid record" in named:
+        return named
     record = f"bid record {name} --episodes 20   # you drive, and say how each episode ended"
     return named.replace("\n```\n\n", f"\n{record}\n```\n\n", 1)
 
@@ -115,10 +124,10 @@ def _write(path: Path, robot: str, names: Sequence[str]) -> None:
     found = ROBOTS.find(robot).template
     template = Path(found) if Path(found).is_absolute() else share("config", found)
     own, name = share("config", "new", "table"), path.resolve().name
-    # The template's, where it has one.
     task = load_task(template / "task.yaml")
     renamed = _renamed(task, names)
     cameras = [replace(camera, name=renamed.get(camera.name, camera.name)) for camera in task.cameras]
+    # The template's, where it has one.
     shared = ((template if (template / file).is_file() else own) / file for file in SHARED)
     files = {
         "task.yaml": _task((own / "task.yaml").read_text(), (template / "task.yaml").read_text(), name),

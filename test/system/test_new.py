@@ -27,6 +27,7 @@ VIEWS = {"foxglove.json", "view.rviz"}
 FILES = {"README.md", "cameras.yaml", "nodes.yaml", "robot.yaml", "system.yaml", "task.yaml", *VIEWS}
 TEMPLATES = {"franka": "franka_place", "ros": "new/ros", "ur": "ur5_pick"}
 ROBOTS = tuple(TEMPLATES)
+MUGS = ("meshes/mug.stl", "plate.stl")
 
 
 @pytest.fixture(params=ROBOTS)
@@ -114,6 +115,20 @@ def test_a_copy_of_a_copy_keeps_the_task_of_the_policy(tmp_path):
     new_system(tmp_path / "first", like="franka_place")
     second = new_system(tmp_path / "second", like=str(tmp_path / "first"))
     assert (second.task.name, second.policy_task.name) == ("second", "franka_place")
+
+
+def test_a_copy_has_the_meshes_of_its_objects(tmp_path):
+    first = new_system(tmp_path / "first", "ur").folder
+    (first / "meshes").mkdir()
+    for file in (first / "meshes" / "mug.stl", first / "plate.stl"):
+        file.write_bytes(b"\xff\xfe")
+    where = "shape: mesh, size: [0.1, 0.1, 0.1], start_min: [0.5, 0.0], start_max: [0.5, 0.0]"
+    lines = [f"  - {{name: mug{number}, mesh: {file}, {where}}}" for number, file in enumerate(MUGS)]
+    with (first / "task.yaml").open("a") as file:
+        file.write("\n".join(["objects:", *lines, ""]))
+    second = new_system(tmp_path / "second", like=str(first))
+    assert [Path(item.mesh) for item in second.task.objects] == [second.folder / file for file in MUGS]
+    assert (second.folder / "README.md").read_text().count("bid record") == 1
 
 
 def test_a_bundle_of_a_task_that_is_not_the_same_is_refused(tmp_path):

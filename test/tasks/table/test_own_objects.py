@@ -49,9 +49,8 @@ def test_a_push_is_demonstrated_judged_and_rehearsed_in_lockstep(typed, tmp_path
     tool = found.observations["tool_position"]
     assert np.ptp(tool[:, 0]) > 0.1, "nothing was pushed"
     file = tmp_path / "push_cup" / "task.yaml"
-    file.write_text(
-        re.sub(r"(?m)^episode_timeout: .*$", "episode_timeout: 2.0", file.read_text())
-    )  # it only has to end
+    # The rehearsal only has to end.
+    file.write_text(re.sub(r"(?m)^episode_timeout: .*$", "episode_timeout: 2.0", file.read_text()))
     make_tiny_bundle(tmp_path / "push_cup" / "bundle", find_system(tmp_path / "push_cup").task)
     settings = ("--episodes", "1", "--samples", "2", "--json")
     said = typed("bid rehearse push_cup --bundle push_cup/bundle --episodes 20", *settings)
