@@ -12,6 +12,7 @@ from typing import Any
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS, load_arm_config
 from bid_ros.system.check.finding import CheckFinding, tried
 from bid_ros.system.description import NodeSpec, describe
@@ -97,7 +98,7 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Ch
 
     task, file, twin = system.task, system.file("cameras.yaml"), not arguments.robot_ip
     if twin:
-        yield from twin_findings(task)
+        yield from twin_findings(task, _rendered(task, file))
     elif ROBOTS.find(task.robot).over_ros:
         if ros:
             yield _robot_over_ros(system, arguments)
@@ -119,6 +120,16 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Ch
         yield from (judge_vector(item, seen[item.name], twin) for item in vectors)
         nodes, advice = describe(system, replace(arguments, unstaged=True)), f"correct {system.folder / 'nodes.yaml'}"
         yield tried("parameters", lambda: f"{_parameters(nodes)} of {len(nodes)} nodes", advice)
+
+
+def _rendered(task: Task, file: Path) -> list[str]:
+    """Return the names of the cameras that the twin renders: all where the file, as was said above, is not valid."""
+    from bid_ros.cameras.config import load_cameras
+
+    names = [camera.name for camera in task.cameras]
+    with suppress(BidError):
+        return [name for name, item in load_cameras(file, names, twin=True).items() if item.source == "twin"]
+    return names
 
 
 def _robot_over_ros(system: System, arguments: RunArguments) -> CheckFinding:

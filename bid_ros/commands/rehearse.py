@@ -3,11 +3,12 @@
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bid_ros.commands.arguments import POLICY_ARGUMENTS, SYSTEM_HELP, add_run_arguments, run_arguments
-from bid_ros.system.folder import find_system
+from bid_ros.system.folder import POLICY, find_system
 
 
 def add_parser(verbs: Any) -> None:
@@ -16,8 +17,9 @@ def add_parser(verbs: Any) -> None:
         "rehearse",
         help="try a policy in lockstep, without ROS or real time",
         description="Rehearse episodes with the real cameras, policy, decoder, safety envelope and servo, but an arm "
-        "that is a pure delay, and contact that is geometry (placing) or the twin's physics (picking). What comes out "
-        "does not depend on the computer's speed. Use it to choose a policy; measure with bid up.",
+        "that is a pure delay, and contact that is geometry (placing) or the twin's physics (picking, and the objects "
+        "of a task file). What comes out does not depend on the computer's speed. Use it to choose a policy; measure "
+        "with bid up.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
     add_run_arguments(parser, POLICY_ARGUMENTS, {"episodes": 20, "seed": 300_000})
@@ -36,7 +38,8 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.safety.screen import policy_chunks
     from bid_ros.system.description import decided
 
-    chosen = decided(find_system(options.system), run_arguments(options))
+    # The policy is rehearsed, whoever drives otherwise.
+    chosen = decided(find_system(options.system), replace(run_arguments(options), driver=POLICY))
     task, policy = chosen.system.task, chosen.policy
     policy_task, arm = chosen.system.policy_task, chosen.system.arm()
     bundle = load_bundle(Path(policy.bundle), policy_task)

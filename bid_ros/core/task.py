@@ -15,6 +15,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.data_keys import DataKeys, split_key
 from bid_ros.core.errors import TaskError
 from bid_ros.core.limits import Limits
+from bid_ros.core.objects import SceneObject, SuccessRule, check_objects
 from bid_ros.core.settings import AS_WRITTEN, Positive, Vector3, load_settings, parse_settings, settings
 from bid_ros.core.shapes import ToolPart, check_free, check_held, check_names
 
@@ -100,7 +101,7 @@ class Task:
         name: unique name. A policy bundle names the task it was made for.
         robot: name of the robot. An unknown name lists the valid ones.
         kind: kind of the task, which provides its twin, score, rehearsal and scripted demonstrations. The default
-            ``table`` is an empty table, and a person judges.
+            ``table`` is a table with the ``objects`` of this file. Without these it is empty, and a person judges.
         rate_hz: decisions per second, which is also the rate of the actions in a chunk.
         observation_steps: To, number of observed steps, one action period apart, the present one included.
         horizon: H, rows of one prediction. The first ``observation_steps - 1`` lie in the past.
@@ -111,6 +112,8 @@ class Task:
         tool_shape: spheres and capsules that move with the tool: fingers, a held object, a camera's mount. Nothing of
             them may come into a place of ``limits: keep_out``. A held object counts while the gripper holds something.
         data: where data sets of other formats hold the features. None: they have the names of the features.
+        objects: what lies on the table of the twin, of a task of the kind ``table``.
+        success: rules that judge an episode in the twin: all must hold. None: a person judges.
     """
 
     name: str
@@ -129,6 +132,8 @@ class Task:
     start: Start | None = None
     tool_shape: tuple[ToolPart, ...] = ()
     data: DataKeys | None = None
+    objects: tuple[SceneObject, ...] = ()
+    success: tuple[SuccessRule, ...] = ()
 
     def __post_init__(self) -> None:
         if self.horizon < self.observation_steps:
@@ -148,6 +153,7 @@ class Task:
         if self.start is not None:
             _check_start(self.start, self.limits)
         _check_shapes(self)
+        check_objects(self.objects, self.success, self.limits.workspace_min, self.limits.workspace_max, self.kind)
         if self.data is not None:
             _check_data(self.data, self)
 
@@ -218,7 +224,10 @@ def load_task(path: str | Path) -> Task:
     Raises:
         TaskError: the file is missing or not YAML, or a field is unknown, missing or impossible.
     """
-    return load_settings(Task, path, "task file")
+    task = load_settings(Task, path, "task file")
+    if not any(item.mesh for item in task.objects):
+        return task
+    return replace(task, objects=tuple(item.beside(Path(path).parent) for item in task.objects))
 
 
 def parse_task(content: object) -> Task:

@@ -28,11 +28,15 @@ class TwinMaker:
             address it cannot serve.
         scene_model: from the scene of a task to the twin's compiled MuJoCo model, with the ``qpos`` and mocap layout
             that the running twin has, for a renderer in another process.
+        picture_model: from the scene of a task to the same model as it looks; None: there is none for pictures.
+        limbs: names arm and hand in that model (:class:`bid_ros.sim.limbs.Limbs`), path as ``package.module:name``;
+            empty: tasks of a file with objects cannot be rehearsed with the robot.
     """
 
     build: Callable[..., Twin]
     scene_model: Callable[[TwinScene], Any]
     picture_model: Callable[[TwinScene], Any] | None = None
+    limbs: str = ""
 
 
 @dataclass(frozen=True)

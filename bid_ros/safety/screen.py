@@ -1,5 +1,7 @@
 """Screens samples of a policy: those whose motion the safety node would refuse are not worth choosing."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -89,4 +91,5 @@ def policy_chunks(task: Task, policy_task: Task, arm: ArmModel | None) -> tuple[
         chunks, joints = TaskChunks(task, arm), JointEnvelope(arm.limits, task.limits)
         if chunks.joints is not None:
             return chunks, Screen(policy_task, made=(chunks.joints, joints), apart=SelfCollision.asked(task, arm))
-    return TaskChunks(task, None), Screen(policy_task, arm)
+    own = replace(policy_task, limits=task.limits, tool_shape=task.tool_shape)  # a renamed task may have other ones
+    return TaskChunks(task, None), Screen(own, arm)

@@ -1,7 +1,7 @@
 """A system is a folder: its task, robot, cameras, node parameters, and who drives the arm."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -34,7 +34,8 @@ class PolicySettings:
     Attributes:
         bundle: folder, relative to the system's; or name of a shipped bundle. Empty: there is none yet.
         bundle_task: task file, relative to the system's folder, that the bundle was made for, where it predicts the
-            tool's pose and this system's task commands joints. Empty: it was made for this system's task.
+            tool's pose and this system's task commands joints, or that has another name than this system's task and
+            is the same. Empty: it was made for this system's task.
         decoder: name of the decoder, which chooses among the samples; its settings may follow: ``bid:variant=paper``.
         samples: N, strong samples a decision.
         action_horizon: actions executed a decision; 1 is closed loop.
@@ -140,20 +141,19 @@ class System:
         """The task that the policy was made for: of its bundle, or the system's.
 
         Raises:
-            BidError: its file is missing or not valid, or commands something else than the tool's pose and the gripper.
+            BidError: its file is missing or not valid, or has other features than this system's task, unless this
+                commands joints, and the file the tool's pose and the gripper.
         """
         named = self.settings.policy.bundle_task
         if not named:
             return self.task
-        task = load_task(self.file(named))
-        wanted = tool_task(self.task)
-        if self.task.columns("joints") is None or [item.kind for item in task.action] != [
-            item.kind for item in wanted.action
-        ]:
-            kinds = ", ".join(item.kind for item in task.action)
+        task, wanted = load_task(self.file(named)), tool_task(self.task)
+        renamed = task.name != self.task.name and replace(task, name=self.task.name).signature()
+        kinds, valid = (", ".join(item.kind for item in made.action) for made in (task, wanted))
+        if renamed != self.task.signature() and (self.task.columns("joints") is None or kinds != valid):
             raise BidError(
                 f"bundle_task {named} commands {kinds}; valid is the tool's pose for a system that commands joints: "
-                f"{', '.join(item.kind for item in wanted.action)}"
+                f"{valid}; or the same features, rate and horizon under another name"
             )
         return task
 

@@ -206,6 +206,7 @@ class TaskDescriptor:
         stage: from width and height of the images in px, the names of the cameras and the gripper's thresholds to
             what a rehearsal plays on; None: the task cannot be rehearsed.
         demonstrator: how it is demonstrated by a script; None: only by a person.
+        of: from a task to its kind as its file describes it; None: all tasks of the kind are alike.
     """
 
     name: str
@@ -216,3 +217,4 @@ class TaskDescriptor:
     score: Callable[[], Score] = Unjudged
     stage: Callable[..., Stage] | None = None
     demonstrator: Demonstrator | None = None
+    of: Callable[[Task], "TaskDescriptor"] | None = None

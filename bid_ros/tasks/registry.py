@@ -14,8 +14,13 @@ TASKS: Final[Registry[TaskDescriptor]] = Registry(
 
 
 def kind_of(task: Task) -> TaskDescriptor:
-    """Return the kind that a task file names; TaskError if there is no such kind."""
-    return TASKS.find(task.kind)
+    """Return the kind that a task file names, with what the file says of it itself.
+
+    Raises:
+        TaskError: there is no such kind, or the objects of the file find no room.
+    """
+    kind = TASKS.find(task.kind)
+    return kind if kind.of is None else kind.of(task)
 
 
 def setup_of(task: Task) -> EpisodeSetup:

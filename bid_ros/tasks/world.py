@@ -2,7 +2,7 @@
 
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bid_ros.core.errors import ArmError
@@ -20,6 +20,33 @@ class TaskScene:
     furnish: Callable[..., None]
     layout: Callable[[int, float], Any]
     world: Callable[[Any, Any], World]
+
+    def named(self, own: Sequence[str], cameras: Sequence[str]) -> "TaskScene":
+        """Return the scene with its cameras under the names that a task has for them.
+
+        Args:
+            own: names of the scene's cameras.
+            cameras: of the task. The first one on the wrist, by its name, is the scene's on the wrist; the first other
+                one is the scene's other one.
+        """
+        free = [name for name in cameras if name not in own]
+        names: dict[str, str] = {}
+        for camera in own:
+            if camera not in cameras:
+                found = next((name for name in free if on_wrist(name) == on_wrist(camera)), camera)
+                names[camera] = found
+
+        def furnish(scene: ET.Element, hand: ET.Element) -> None:
+            self.furnish(scene, hand)
+            for camera in scene.iter("camera"):
+                camera.set("name", names.get(camera.get("name", ""), camera.get("name", "")))
+
+        return replace(self, furnish=furnish) if names else self
+
+
+def on_wrist(camera: str) -> bool:
+    """Whether a camera of this name is on the wrist; every other one looks at the table from the front."""
+    return "wrist" in camera or "hand" in camera
 
 
 @dataclass(frozen=True)

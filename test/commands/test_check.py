@@ -25,6 +25,7 @@ from bid_ros.cli import main
 from bid_ros.core.errors import BidError, TaskError
 from bid_ros.nodes.ros_messages import time_message
 from bid_ros.system.check.folder import folder_findings
+from bid_ros.system.check.hardware import twin_findings
 from bid_ros.system.description import describe
 from bid_ros.system.folder import find_system
 from bid_ros.system.new import new_system
@@ -102,6 +103,25 @@ def test_without_offscreen_rendering_a_verb_says_what_lacks(ros_domain, monkeypa
     assert said.startswith({"check": "fail  rendering ", "rehearse": "error: no offscreen rendering: egl says "}[verb])
     assert said.endswith("install it with: apt-get install libgl1-mesa-dri, or unset MUJOCO_GL")
     assert "Traceback" not in done.stderr
+
+
+def test_a_camera_that_the_twin_lacks_is_named_and_not_a_library(tmp_path, ros_domain):
+    system = new_system(tmp_path / "mine", like="franka_place")
+    task = yaml.safe_load((system.folder / "task.yaml").read_text())
+    roof = {"name": "roof", "kind": "image", "shape": [96, 96, 3]}
+    edit(system, "task.yaml", observation=[*task["observation"], roof])
+    edit(system, "cameras.yaml", roof={"source": "topic", "address": "roof/image", "twin": {"source": "twin"}})
+    edit(system, "system.yaml", driver="scripted")
+    task = find_system(system.folder).task
+    twin, said = twin_findings(task, [camera.name for camera in task.cameras])
+    assert twin.state == "ok"
+    assert said.measured == "the twin has no camera 'roof'; valid are third_person, wrist" and said.state == "fail"
+    assert "in task.yaml, or name another source in the section twin of cameras.yaml" in said.advice
+    clip = {"source": "uvc", "address": "roof.mp4"}
+    edit(system, "cameras.yaml", roof={"source": "topic", "address": "roof/image", "twin": clip})
+    status, findings = check(system.folder)
+    assert findings["rendering"]["state"] == "ok" and "2 images" in findings["rendering"]["measured"]
+    assert status == 1 and "roof.mp4" in findings["camera roof"]["measured"]
 
 
 class Drivers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,7 @@ VIEWS = {"foxglove.json", "view.rviz"}
 FILES = {"README.md", "cameras.yaml", "nodes.yaml", "robot.yaml", "system.yaml", "task.yaml", *VIEWS}
 TEMPLATES = {"franka": "franka_place", "ros": "new/ros", "ur": "ur5_pick"}
 ROBOTS = tuple(TEMPLATES)
+MUGS = ("meshes/mug.stl", "plate.stl")
 
 
 @pytest.fixture(params=ROBOTS)
@@ -61,7 +64,8 @@ def test_everything_that_is_written_is_explained(tmp_path, robot):
     for file in FILES - {*VIEWS, "README.md"}:
         text = (system.folder / file).read_text()
         key, _, schema = text.splitlines()[0].partition("=")
-        assert key == "# yaml-language-server: $schema" and Path(schema).is_file()
+        assert key == "# yaml-language-server: $schema" and (system.folder / schema).is_file()
+        assert not Path(schema).is_absolute()
         assert (
             text.splitlines()[1].startswith("# ")
             and "NAME" not in text
@@ -70,6 +74,7 @@ def test_everything_that_is_written_is_explained(tmp_path, robot):
         )
     readme = (system.folder / "README.md").read_text()
     assert "bid up my_task" in readme and "NAME" not in readme and "ROBOT" not in readme
+    assert "bid record my_task" in readme
     assert all(f"`{file}`" in readme for file in FILES - {"README.md"})
 
 
@@ -88,17 +93,74 @@ def test_the_fixed_camera_is_where_the_twin_has_it(tmp_path, robot):
 
 
 @pytest.mark.parametrize("like", shipped_systems())
-def test_a_copy_of_a_shipped_system_keeps_its_task_and_policy(tmp_path, like):
+def test_a_copy_of_a_shipped_system_has_a_name_of_its_own_and_its_policy(tmp_path, like):
     system = new_system(tmp_path / "copied", like=like)
     shipped = find_system(like)
-    for file in FILES - {"task.yaml"}:
+    assert {file.name for file in system.folder.iterdir()} == FILES | {"policy_task.yaml"}
+    for file in FILES - {"task.yaml", "system.yaml", "README.md"}:
         wanted, found = ((folder / file).read_text().splitlines() for folder in (shipped.folder, system.folder))
         assert wanted[1:] == found[1:], file
-    assert system.task == shipped.task
-    assert f"# A copy of the system {like}. The task keeps the name {like}: the shipped policy" in (
-        system.file("task.yaml").read_text()
-    )
-    load_bundle(system.bundle(), system.task)
+    assert system.task == replace(shipped.task, name="copied") and system.policy_task == shipped.task
+    assert f"# A copy of the system {like}.\n" in system.file("task.yaml").read_text()
+    load_bundle(system.bundle(), system.policy_task)
+    policy = replace(shipped.settings.policy, bundle_task="policy_task.yaml")
+    assert system.settings == replace(shipped.settings, policy=policy)
+    assert {"policy"} < {spec.name for spec in describe(system, RunArguments())}
+    readme = (system.folder / "README.md").read_text()
+    assert readme.startswith("# copied\n") and "bid up copied --out" in readme and "bid record copied" in readme
+    assert "bid new" not in readme and f"`models/{like}`" in readme
+
+
+def test_a_copy_of_a_copy_keeps_the_task_of_the_policy(tmp_path):
+    new_system(tmp_path / "first", like="franka_place")
+    second = new_system(tmp_path / "second", like=str(tmp_path / "first"))
+    assert (second.task.name, second.policy_task.name) == ("second", "franka_place")
+
+
+def test_a_copy_has_the_meshes_of_its_objects(tmp_path):
+    first = new_system(tmp_path / "first", "ur").folder
+    (first / "meshes").mkdir()
+    for file in (first / "meshes" / "mug.stl", first / "plate.stl"):
+        file.write_bytes(b"\xff\xfe")
+    where = "shape: mesh, size: [0.1, 0.1, 0.1], start_min: [0.5, 0.0], start_max: [0.5, 0.0]"
+    lines = [f"  - {{name: mug{number}, mesh: {file}, {where}}}" for number, file in enumerate(MUGS)]
+    with (first / "task.yaml").open("a") as file:
+        file.write("\n".join(["objects:", *lines, ""]))
+    second = new_system(tmp_path / "second", like=str(first))
+    assert [Path(item.mesh) for item in second.task.objects] == [second.folder / file for file in MUGS]
+    assert (second.folder / "README.md").read_text().count("bid record") == 1
+
+
+def test_a_bundle_of_a_task_that_is_not_the_same_is_refused(tmp_path):
+    system = new_system(tmp_path / "copied", like="franka_place")
+    file = system.folder / "task.yaml"
+    file.write_text(file.read_text().replace("horizon: 16", "horizon: 12"))
+    with pytest.raises(BidError, match="or the same features, rate and horizon under another"):
+        _ = find_system(system.folder).policy_task
+
+
+@pytest.mark.parametrize(("robot", "like"), [("ur", ""), ("", "franka_place"), ("", "ur5_pick")])
+def test_cameras_get_other_names_in_every_file_and_in_the_twin(tmp_path, robot, like):
+    system = new_system(tmp_path / "mine", robot, like, ["front", "hand_cam"])
+    for file in FILES:
+        assert not re.search(r"(?m)^[^#\n]*\b(third_person|wrist)\b", (system.folder / file).read_text()), file
+    model = scene_model(system.task)
+    assert [model.camera(index).name for index in range(model.ncam)] == ["front", "hand_cam"]
+    assert "/camera/front/image" in (system.folder / "foxglove.json").read_text()
+    cameras = load_cameras(system.file("cameras.yaml"), ["front", "hand_cam"], twin=True)
+    assert cameras["front"].position is not None and cameras["hand_cam"].position is None
+    assert system.settings.driver == ("scripted" if like else "exercise") and not system.settings.policy.bundle
+    system.check(twin=True)
+
+
+def test_a_renamed_system_can_be_rehearsed(tmp_path):
+    for like, names in (("franka_place", ["front", "hand_cam"]), ("ur5_pick", ["top", "wrist"])):
+        stage = new_system(tmp_path / like, "", like, names).stage()
+        try:
+            stage.begin(0, np.array([0.45, 0.0, 0.3]), 0.0)
+            assert list(stage.images()) == names
+        finally:
+            stage.close()
 
 
 def test_the_command_says_what_it_wrote_and_what_is_next(tmp_path, capsys, monkeypatch):
@@ -128,6 +190,10 @@ def test_an_empty_folder_is_filled_and_any_other_is_left_alone(tmp_path):
         ("mine", {"like": "pour_tea"}, "system 'pour_tea' does not exist"),
         ("mine", {"robot": "ur", "like": "franka_place"}, "system 'franka_place' is of the robot franka, not of ur"),
         ("mine", {}, "a new system needs a robot; valid are franka, ros, ur"),
+        ("mine", {"robot": "ur", "cameras": ["top"]}, "cameras are top; valid are 2 names, for third_person, wrist"),
+        ("mine", {"like": "ur5_pick", "cameras": ["top", "top"]}, "cameras are top, top; valid are 2 names"),
+        ("mine", {"robot": "ur", "cameras": ["top", "my cam"]}, "camera is 'my cam'; valid is a name of letters"),
+        ("mine", {"robot": "ur", "cameras": ["top", "gripper_width"]}, "camera is 'gripper_width'; valid is a name"),
     ],
 )
 def test_what_cannot_be_written_is_one_sentence_and_writes_nothing(tmp_path, folder, arguments, sentence):

@@ -15,6 +15,7 @@ ROBOT = RobotDescriptor(
         later(f"{__name__}.twin.twin:FrankaTwin"),
         later(f"{__name__}.model:scene_model"),
         later(f"{__name__}.model:picture_model"),
+        f"{__name__}.model:LIMBS",
     ),
     joints=7,
     forward=later(f"{__name__}.kinematics:forward"),

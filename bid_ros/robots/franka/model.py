@@ -14,6 +14,7 @@ from franky_sim.mujoco_simulator import MujocoSimulator
 
 from bid_ros.robots.franka.config import OPEN_WIDTH
 from bid_ros.robots.franka.fast_franky_sim import FastFrankaRobot
+from bid_ros.sim.limbs import Limbs
 from bid_ros.sim.mjcf import HAND_BITS, NO_BITS, geom, lamp, part, plain_visuals
 from bid_ros.sim.studio import furnish_studio
 from bid_ros.sim.twin import TwinScene
@@ -22,6 +23,15 @@ ROBOT: Final = "robot0_"
 TOOL_FROM_HAND: Final = 0.1034  # m along the hand's z axis, as franky-sim's end-effector frame
 # Joint angles in rad that put the tool at (0.45, 0, 0.32) m, pointing straight down, fingers opening along base y.
 HOME_Q: Final = (0.0, -0.28278114, 0.0, -2.40004545, 0.0, 2.11726431, math.pi / 4)
+
+LIMBS: Final = Limbs(
+    joints=tuple(f"{ROBOT}fr3_joint{number}" for number in range(1, 8)),
+    home=HOME_Q,
+    torques=(87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0),
+    hand=f"{ROBOT}hand",
+    tool=TOOL_FROM_HAND,
+    fingers=(f"{ROBOT}finger_joint1", f"{ROBOT}finger_joint2"),
+)
 
 # Rubber on a firm cylinder. The default contact is so soft for these small masses that 40 N press 3 mm into it.
 GRIP: Final = {"friction": "1.5 0.01 0.0001", "condim": "4", "solref": "0.003 1", "solimp": "0.95 0.99 0.0005"}

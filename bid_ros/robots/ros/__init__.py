@@ -15,6 +15,7 @@ ROBOT = RobotDescriptor(
         later(f"{__name__}.twin.twin:RosTwin"),
         later("bid_ros.robots.ur.twin.model:scene_model"),
         later("bid_ros.robots.ur.twin.model:picture_model"),
+        "bid_ros.robots.ur.twin.model:LIMBS",
     ),
     over_ros=True,
     arm_model=later(f"{__name__}.kinematics:arm_model"),

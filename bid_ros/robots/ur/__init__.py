@@ -16,6 +16,7 @@ ROBOT = RobotDescriptor(
         later(f"{__name__}.twin.twin:UrTwin"),
         later(f"{__name__}.twin.model:scene_model"),
         later(f"{__name__}.twin.model:picture_model"),
+        f"{__name__}.twin.model:LIMBS",
     ),
     joints=JOINTS,
     forward=later(f"{__name__}.kinematics:flange"),

@@ -3,12 +3,12 @@
 import math
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.core.errors import BidError
+from bid_ros.core.errors import BidError, CameraError
 from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.system.check.finding import CheckFinding, tried
@@ -17,6 +17,9 @@ ANSWER_S: Final = 2.0
 FELT_N: Final = 5.0  # of which nothing is said; a contact is told by 20 N, to begin with
 GRAVITY: Final = 9.81  # m/s^2
 _NEEDED: Final = "install what the twin needs: franky-sim, mujoco"
+_NAMES: Final = (
+    "correct name and shape in task.yaml, or name another source in the section twin of cameras.yaml, such as a file"
+)
 
 
 def robot_finding(name: str, config: Any) -> CheckFinding:
@@ -72,10 +75,16 @@ def payload_finding(name: str, config: Any) -> CheckFinding | None:
     return CheckFinding("payload", "warn", shown, f"look what it holds and touches, and what hand Desk has; {advice}")
 
 
-def twin_findings(task: Task) -> Iterator[CheckFinding]:
-    """Yield whether the twin of a task can be made, and how long its cameras take to render."""
+def twin_findings(task: Task, cameras: Sequence[str]) -> Iterator[CheckFinding]:
+    """Yield whether the twin of a task can be made, and how long its cameras take to render.
+
+    Args:
+        task: of the twin.
+        cameras: names of those that the twin renders.
+    """
     yield tried("twin", lambda: _compiled(task), _NEEDED)
-    yield _rendering(task)
+    if cameras:
+        yield _rendering(task, cameras)
 
 
 def _compiled(task: Task) -> str:
@@ -83,24 +92,26 @@ def _compiled(task: Task) -> str:
     return f"{task.robot} over a scene of kind {task.kind}: {model.nbody} bodies, {model.nq} coordinates"
 
 
-def _rendering(task: Task) -> CheckFinding:
+def _rendering(task: Task, cameras: Sequence[str]) -> CheckFinding:
     """Return how long the twin's cameras take to render, or which library they lack."""
     from bid_ros.sim.offscreen import RenderingError
 
     try:
-        return CheckFinding("rendering", "ok", _rendered(task))
+        return CheckFinding("rendering", "ok", _rendered(task, cameras))
     except RenderingError as error:
         return CheckFinding("rendering", "fail", error.problem, error.advice)
+    except CameraError as error:  # the twin lacks a camera of that name, or images of that size
+        return CheckFinding("rendering", "fail", str(error), _NAMES)
     except BidError as error:
         return CheckFinding("rendering", "fail", str(error), _NEEDED)
 
 
-def _rendered(task: Task) -> str:
+def _rendered(task: Task, cameras: Sequence[str]) -> str:
     model = _model(task)
     from bid_ros.sim.renderer import SceneRenderer
 
     height, width, _ = task.cameras[0].shape
-    renderer = SceneRenderer(model, width, height, [camera.name for camera in task.cameras])
+    renderer = SceneRenderer(model, width, height, cameras)
     state = model.qpos0, np.zeros((model.nmocap, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (model.nmocap, 1))
     try:
         renderer.render(*state)
@@ -109,7 +120,7 @@ def _rendered(task: Task) -> str:
         taken_ms = 1e3 * (time.monotonic() - begun)
     finally:
         renderer.close()
-    return f"{len(task.cameras)} images of {width}x{height} px in {taken_ms:.0f} ms"
+    return f"{len(cameras)} images of {width}x{height} px in {taken_ms:.0f} ms"
 
 
 def _model(task: Task) -> Any:

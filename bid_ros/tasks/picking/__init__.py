@@ -1,7 +1,6 @@
 """Picking: grasp a cup that a string pulls, and put it on a saucer."""
 
 from collections.abc import Mapping, Sequence
-from pkgutil import resolve_name
 
 from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.robots.descriptor import later
@@ -32,7 +31,7 @@ TASK = TaskDescriptor(
     name="picking",
     # The pads of a held cup are 60 mm apart. They open to a little more than 78 mm.
     setup=EpisodeSetup(open_width=MAX_OPENING, opened=0.078, held=None, request="put cup and saucer on the table"),
-    scene=lambda task: resolve_name(f"{__name__}.world:SCENE"),
+    scene=later(f"{__name__}.world:scene_of"),
     bodies=("cup", "saucer"),
     moves="cup",
     score=PickingScore,

@@ -12,6 +12,7 @@ from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.sim.twin import Array, Pose
 from bid_ros.tasks.base import PENDING
 from bid_ros.tasks.picking.lockstep import PickingLockstep
+from bid_ros.tasks.picking.scene import CAMERAS
 from bid_ros.tasks.picking.score import PickingScore
 from bid_ros.tasks.picking.string_path import picking_layout
 from bid_ros.tasks.picking.world import SCENE
@@ -30,7 +31,7 @@ class PickingStage:
     """
 
     def __init__(self, width: int, height: int, cameras: Sequence[str], thresholds: GripperThresholds) -> None:
-        self._renderer = SceneRenderer(scene_model(SCENE), width, height, cameras)
+        self._renderer = SceneRenderer(scene_model(SCENE.named(CAMERAS, cameras)), width, height, cameras)
         self._score = PickingScore()
         self._scene: PickingLockstep  # of the episode that plays
         self._open: bool | None

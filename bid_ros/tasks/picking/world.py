@@ -6,9 +6,10 @@ import mujoco
 import numpy as np
 
 from bid_ros.core.errors import ArmError
+from bid_ros.core.task import Task
 from bid_ros.robots.robotiq.model import FINGERS, PADS, TOOL_FROM_FLANGE
 from bid_ros.tasks.picking.geometry import CUP_HEIGHT, FINGERTIP_BELOW_TOOL
-from bid_ros.tasks.picking.scene import furnish
+from bid_ros.tasks.picking.scene import CAMERAS, furnish
 from bid_ros.tasks.picking.string_path import PickingLayout, picking_layout
 from bid_ros.tasks.picking.string_pull import StringPull
 from bid_ros.tasks.world import HandWorld, TaskScene, TaskTruth, xyzw
@@ -98,3 +99,8 @@ class PickingWorld(HandWorld):
 
 
 SCENE: Final = TaskScene(("cup", "saucer"), furnish, picking_layout, PickingWorld)
+
+
+def scene_of(task: Task) -> TaskScene:
+    """Return the scene, its cameras under the names that a task has for them."""
+    return SCENE.named(CAMERAS, [camera.name for camera in task.cameras])

@@ -1,7 +1,6 @@
 """Placing: put the held object into a cup that moves."""
 
 from collections.abc import Mapping
-from pkgutil import resolve_name
 
 from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.robots.descriptor import later
@@ -28,7 +27,7 @@ TASK = TaskDescriptor(
         held=(0.6 * OBJECT_DIAMETER, 1.25 * OBJECT_DIAMETER),
         request="put the object between the fingers",
     ),
-    scene=lambda task: resolve_name(f"{__name__}.world:SCENE"),
+    scene=later(f"{__name__}.world:scene_of"),
     bodies=("cup", "object"),
     moves="cup",
     score=PlacementScore,

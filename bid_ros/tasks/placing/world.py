@@ -4,11 +4,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from bid_ros.core.task import Task
 from bid_ros.robots.franka.model import ROBOT, TOOL_FROM_HAND
 from bid_ros.sim.twin import Array
 from bid_ros.tasks.placing.cup_path import EpisodeScene, episode_scene
 from bid_ros.tasks.placing.geometry import GRASP_BELOW_TOP, OBJECT_LENGTH
-from bid_ros.tasks.placing.scene import furnish
+from bid_ros.tasks.placing.scene import CAMERAS, furnish
 from bid_ros.tasks.world import HandWorld, TaskScene, TaskTruth, along, xyzw
 
 HAND: Final = f"{ROBOT}hand"
@@ -90,3 +91,8 @@ def object_in_hand(hand: Any) -> Array:
 
 
 SCENE: Final = TaskScene(("cup", "object"), furnish, episode_scene, PlacingWorld)
+
+
+def scene_of(task: Task) -> TaskScene:
+    """Return the scene, its cameras under the names that a task has for them."""
+    return SCENE.named(CAMERAS, [camera.name for camera in task.cameras])

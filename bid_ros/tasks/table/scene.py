@@ -11,7 +11,7 @@ from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import quaternion_from_matrix
 from bid_ros.sim.mjcf import NO_BITS, WORLD_BITS, geom, look, part, text
 from bid_ros.sim.twin import Pose
-from bid_ros.tasks.world import WRIST_UP, add_camera
+from bid_ros.tasks.world import WRIST_UP, add_camera, on_wrist
 
 _TABLE: Final = "0.55 0.50 0.44 1"
 _WORKSPACE: Final = "0.68 0.64 0.57 1"
@@ -47,11 +47,6 @@ class EmptyWorld:
         return EmptyGroundTruth()
 
 
-def on_wrist(camera: str) -> bool:
-    """Whether a camera of this name is on the wrist; every other one looks at the table from the front."""
-    return "wrist" in camera or "hand" in camera
-
-
 def fixed_view() -> tuple[Sequence[float], Sequence[float]]:
     """Return where a camera off the wrist is: ``(3,)`` m, base frame, and ``(4,)`` xyzw, optical frame to base."""
     right, up = np.array(look(CAMERA_POSITION, CAMERA_LOOK_AT).split(), dtype=np.float64).reshape(2, 3)
@@ -62,7 +57,7 @@ class TableScene:
     """A :class:`bid_ros.sim.twin.TwinScene`: a table, and the cameras of a task.
 
     Args:
-        cameras: their names, of which :func:`on_wrist` says where they are.
+        cameras: their names, of which :func:`bid_ros.tasks.world.on_wrist` says where they are.
         low, high: corners of the workspace, m, base frame; the table is lighter below it.
     """
 

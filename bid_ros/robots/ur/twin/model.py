@@ -21,9 +21,10 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.robots.robotiq.model import add_gripper
+from bid_ros.robots.robotiq.model import FINGERS, TOOL_FROM_FLANGE, add_gripper
 from bid_ros.robots.ur.config import JOINT_NAMES
 from bid_ros.robots.ur.kinematics import UR5E, Kinematics
+from bid_ros.sim.limbs import Limbs
 from bid_ros.sim.mjcf import NO_BITS, geom, lamp, part, plain_visuals, text
 from bid_ros.sim.studio import furnish_studio
 from bid_ros.sim.twin import TwinScene
@@ -34,6 +35,10 @@ FLANGE: Final = "tool0"
 TIMESTEP_S: Final = 0.002
 # Joint angles in rad that put the tool at (0.48, -0.05, 0.28) m, pointing straight down, fingers opening along base y.
 HOME_Q: Final = (2.75794812, -1.63276659, 1.72746235, -1.66549208, -1.57079633, -1.95444082)
+
+LIMBS: Final = Limbs(
+    MODEL_JOINTS, HOME_Q, TORQUE_LIMITS, "gripper", TOOL_FROM_FLANGE, (f"{FINGERS[0]}_joint", f"{FINGERS[1]}_joint")
+)
 
 _JOINT_RANGE: Final = 2 * math.pi  # rad either way
 _GREY: Final = "0.72 0.74 0.76 1"

@@ -1,4 +1,4 @@
-"""A UR5e with mass: MuJoCo moves it, and a servo with the joints' torque limits follows the controller."""
+"""An arm with mass: MuJoCo moves it, and a servo with the joints' torque limits follows the controller."""
 
 import math
 from collections.abc import Callable
@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import UR5E, Kinematics
-from bid_ros.robots.ur.twin.model import MODEL_JOINTS, TORQUE_LIMITS, add_ur5e, compile_scene, empty_scene
-from bid_ros.robots.ur.twin.plant import Array, six_angles
+from bid_ros.robots.ur.twin.model import LIMBS, add_ur5e, compile_scene, empty_scene
+from bid_ros.robots.ur.twin.plant import Array, finite_angles
+from bid_ros.sim.limbs import Limbs
 from bid_ros.sim.mjcf import part
 
 _FREQUENCY: Final = 60.0  # rad/s of the servo, critically damped
@@ -19,7 +20,7 @@ _MAX_STEPS: Final = 100  # of the physics in a cycle
 
 
 class MujocoPlant:
-    """The arm of a scene from :mod:`bid_ros.robots.ur.twin.model`, driven by computed torque.
+    """The arm of a scene, by default one from :mod:`bid_ros.robots.ur.twin.model`, driven by computed torque.
 
     Each joint gets ``M (qdd + k_d (qd_target - qd) + k_p (q_target - q)) + bias + friction``, clipped to its torque
     limit, with mass matrix, gravity and Coriolis terms of the model. The arm knows its own dynamics and its gripper
@@ -28,15 +29,16 @@ class MujocoPlant:
 
     Args:
         model, data: the scene; others may read it and act in it between two steps, in the same thread.
-        initial_q: ``(6,)`` rad, where the arm is put at once.
+        initial_q: ``(joints,)`` rad, where the arm is put at once.
         before_step: called before every step of the physics, for all that happens around the arm: the gripper's drive,
             strings, belts.
+        limbs: names and torque limits of the arm's joints.
 
     Attributes:
-        joint_torques: ``(6,)`` N m that the motors gave in the latest step.
+        joint_torques: ``(joints,)`` N m that the motors gave in the latest step.
 
     Raises:
-        ArmError: if the model lacks one of the joints, or the angles are not six finite ones.
+        ArmError: if the model lacks one of the joints, or the angles are not one finite one for each.
     """
 
     def __init__(
@@ -45,32 +47,32 @@ class MujocoPlant:
         data: mujoco.MjData,
         initial_q: ArrayLike,
         before_step: Callable[[], None] | None = None,
+        limbs: Limbs = LIMBS,
     ) -> None:
         try:
-            joints = [model.joint(name) for name in MODEL_JOINTS]
+            joints = [model.joint(name) for name in limbs.joints]
         except KeyError as error:
             raise ArmError(f"the scene has no UR5e to drive: {error.args[0]}; add it with add_ur5e") from error
         self._model, self._data, self._before_step = model, data, before_step
         self._qpos = np.array([int(joint.qposadr[0]) for joint in joints])
         self._dof = np.array([int(joint.dofadr[0]) for joint in joints])
         self._damping = model.dof_damping[self._dof].copy()
-        self._limits = np.array(TORQUE_LIMITS)
+        self._limits = np.array(limbs.torques)
         self._wanted, self._weighed = np.zeros(model.nv), np.zeros(model.nv)
-        self._target_qd = np.zeros(6)
-        self.joint_torques = np.zeros(6)
-        data.qpos[self._qpos] = six_angles(initial_q)
+        self._target_qd, self.joint_torques = np.zeros(len(joints)), np.zeros(len(joints))
+        data.qpos[self._qpos] = finite_angles(initial_q, len(joints))
         data.qvel[self._dof] = 0.0
         mujoco.mj_forward(model, data)
 
     @property
     def joint_positions(self) -> Array:
-        """Actual joint angles ``(6,)`` rad."""
+        """Actual joint angles ``(joints,)`` rad."""
         angles: Array = self._data.qpos[self._qpos]
         return angles
 
     @property
     def joint_velocities(self) -> Array:
-        """Actual joint speeds ``(6,)`` rad/s."""
+        """Actual joint speeds ``(joints,)`` rad/s."""
         speeds: Array = self._data.qvel[self._dof]
         return speeds
 
@@ -87,7 +89,7 @@ class MujocoPlant:
 
     def hold(self, dt: float) -> None:
         """Pass ``dt`` s with the brakes on: the joints stand where they are, whatever pulls; ArmError as for step."""
-        still, angles = np.zeros(6), self.joint_positions
+        still, angles = np.zeros_like(self._target_qd), self.joint_positions
         self._data.qvel[self._dof] = 0.0
         self._target_qd = still
         for _ in range(self._steps_in(dt)):

@@ -50,7 +50,7 @@ class KinematicPlant:
     """
 
     def __init__(self, initial_q: ArrayLike) -> None:
-        self.joint_positions = six_angles(initial_q)
+        self.joint_positions = finite_angles(initial_q)
         self.joint_velocities = np.zeros(6)
         self.joint_torques = np.zeros(6)
 
@@ -64,9 +64,9 @@ class KinematicPlant:
         self.joint_velocities = np.zeros(6)
 
 
-def six_angles(values: ArrayLike) -> Array:
-    """Return a copy ``(6,)`` of six finite angles, rad; ArmError if they are something else."""
+def finite_angles(values: ArrayLike, count: int = 6) -> Array:
+    """Return a copy ``(count,)`` of finite angles, rad; ArmError if they are something else."""
     angles = np.array(values, dtype=np.float64)
-    if angles.shape != (6,) or not np.isfinite(angles).all():
-        raise ArmError(f"the arm's initial angles are {angles.tolist()}; valid are six finite angles in rad")
+    if angles.shape != (count,) or not np.isfinite(angles).all():
+        raise ArmError(f"the arm's initial angles are {angles.tolist()}; valid are {count} finite angles in rad")
     return angles

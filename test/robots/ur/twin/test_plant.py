@@ -67,5 +67,5 @@ def test_state_that_was_handed_out_does_not_change(make: Callable[..., Plant]) -
 @PLANTS
 @pytest.mark.parametrize("angles", [[0.0] * 5, [math.nan] * 6, [[0.0] * 6]])
 def test_initial_angles_must_be_six_finite_ones(make: Callable[..., Plant], angles: list[float]) -> None:
-    with pytest.raises(ArmError, match="valid are six finite angles"):
+    with pytest.raises(ArmError, match="valid are 6 finite angles"):
         make(angles)
