@@ -118,6 +118,17 @@ def test_a_fault_is_found(make_run, task, kit, tmp_path, spoil, expected):
     assert [text for text in faults if re.search(expected, text)], faults
 
 
+@pytest.mark.parametrize(("lasts_s", "said"), [(119.9, False), (130.0, True)])
+def test_an_episode_may_last_as_long_as_a_person_is_given_for_it(make_run, task, kit, tmp_path, lasts_s, said):
+    """``bid record`` gives two minutes, though the task's policy has fewer."""
+    items = [item for item in make_run().items if item[1] != EPISODE_EVENT or item[0] < START + S]
+    end = next(item for item in make_run().items if item[1] == EPISODE_EVENT and item[0] > START + S)
+    at = START + int(lasts_s * S)
+    kit.stamped(end[2], at, "")
+    bag = kit.Run([*items, (at, end[1], end[2])]).write(tmp_path / "bag")
+    assert any("and a person 120 s" in text for text in found(bag, replace(task, episode_timeout=20.0))) == said
+
+
 def test_an_object_that_is_held_at_the_end_is_no_success_of_placing(make_run, task, kit, tmp_path):
     bag = set_arm(make_run(), kit, -9, asked(0.0, 0.04)).write(tmp_path / "bag")
     assert found(bag, task) == []
