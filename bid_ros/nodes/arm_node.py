@@ -126,7 +126,8 @@ class ArmNode(BidNode):
             return ""
 
         def say(reason: str) -> None:
-            print(f"error: {reason}; waiting for it, {wait_s:g} s in all: Ctrl-C ends the run", file=sys.stderr, flush=True)
+            told = f"error: {reason}; waiting for it, {wait_s:g} s in all: Ctrl-C ends the run"
+            print(told, file=sys.stderr, flush=True)
 
         return await_robot(self._arm, wait_s, lambda: self.ended, say)
 

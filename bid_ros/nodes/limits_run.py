@@ -113,6 +113,7 @@ class _Guide:
                 except BidError as error:
                     self._session.say(f"not taken over: {error}")
             elif answer == "u":
+                self._session.say("took the last point back" if tools else "there is no point to take back")
                 del tools[-1:]
             elif answer:
                 self._session.say(f"'{answer}' is unknown; valid are [enter], u, d and q")
@@ -124,7 +125,7 @@ class _Guide:
         self._watch.listen()
         tool = self._watch.tool
         if (why := self._watch.unrest()) or tool is None:
-            self._session.say(f"not taken: {why}")
+            self._session.say(f"not taken: {why or 'nobody knows where the tool is'}")
             return
         tools.append(tool)
         place = tool[:3, 3]

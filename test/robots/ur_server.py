@@ -1,8 +1,8 @@
 """Serves one simulated UR5e or, as a ``cb3``, UR5 with a gripper on a free loopback address and prints the address.
 
-Arguments: ``e-series`` or ``cb3``, and ``address=`` or a software version such as ``5.11.0.0`` if it matters. It then obeys the
-commands of the pendant (:mod:`bid_ros.robots.ur.twin.pendant`) on its standard input, and ``last motion``, which is
-answered by the steady time in ns at which a joint last moved.
+Arguments: ``e-series`` or ``cb3``, and ``address=`` or a software version such as ``5.11.0.0`` if it matters. It then
+obeys the commands of the pendant (:mod:`bid_ros.robots.ur.twin.pendant`) on its standard input, and ``last motion``,
+which is answered by the steady time in ns at which a joint last moved.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """The UR twin: a controller that the unmodified ur_rtde client cannot tell from a robot for what bid_ros uses.
 
-It serves RTDE (30004), the Dashboard (29999) and the script port (30001 to 30003) of one address, and steps an arm at the rate
-of its generation. ``python -m bid_ros.robots.ur.twin --address 127.0.0.2 --no-physics`` runs one alone.
+It serves RTDE (30004), the Dashboard (29999) and the script ports (30001 to 30003) of one address, and steps an arm at
+the rate of its generation. ``python -m bid_ros.robots.ur.twin --address 127.0.0.2 --no-physics`` runs one alone.
 Run it in a process of its own: ur_rtde's constructors hold Python's lock while they wait for the controller's answers,
 so a twin in the same process cannot give them.
 """

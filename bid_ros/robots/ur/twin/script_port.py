@@ -1,6 +1,7 @@
 """The script port: the twin knows ur_rtde's control script when it sees it and refuses every other program.
 
-It does not interpret URScript, but for the line ``stop program``. What the control script does is emulated (``program.py``).
+It does not interpret URScript, but for the line ``stop program``. What the control script does is emulated
+(``program.py``).
 """
 
 import re
