@@ -51,9 +51,8 @@ def run_diagnostic(options: argparse.Namespace) -> int:
     if options.seed < 0:
         raise BidError(f"--seed is {options.seed}; valid is a whole number of at least 0")
     reading = _reading(options)
-    result = run(
-        reading, options.noise, options.action_horizon, options.episodes, options.repeats, options.seed, progress=_progress
-    )
+    counts = options.episodes, options.repeats, options.seed
+    result = run(reading, options.noise, options.action_horizon, *counts, progress=_progress)
     out = Path(options.out)
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ from bid_ros.curation.check_messages import (
     check_drops,
     check_gaps,
     check_pairs,
+    check_pieces,
     check_recorder_clock,
     check_topics,
 )
@@ -37,6 +38,7 @@ Check = Callable[[EpisodeTrack, Task | None], Iterator[Fault]]
 CHECKS: Final[tuple[Check, ...]] = (
     check_ending,
     check_gaps,
+    check_pieces,
     check_drops,
     check_pairs,
     check_clock,

@@ -110,7 +110,7 @@ def decided(system: System, arguments: RunArguments) -> Run:
     if driver != POLICY:
         device = DEVICES.find(driver)
         device.check(system.task, arguments.styles, twin=not arguments.robot_ip)
-        device.read(arguments.device_settings)
+        device.demand_fit(system.task, arguments.device_settings)
     elif arguments.styles:
         raise BidError(
             f"styles are {', '.join(arguments.styles)}, but the driver is {driver}; valid with driver: scripted"
@@ -119,7 +119,7 @@ def decided(system: System, arguments: RunArguments) -> Run:
         device = DEVICES.find(arguments.takeover)
         if not device.help:
             raise BidError(f"takeover is '{arguments.takeover}', a program; valid is a device that a person holds")
-        device.read(arguments.device_settings)
+        device.demand_fit(system.task, arguments.device_settings)
     elif arguments.device_settings:
         raise BidError(
             f"device_settings are '{arguments.device_settings}', but the driver is {driver}; valid with a device"

@@ -30,7 +30,8 @@ def test_the_published_comparison(task):
 
 
 def test_comma_lists_span_a_grid(task):
-    cells = cells_of(task, "--decoder", "vanilla,bid", "--action-horizon", "1,all", "--noise", "0, 1.5", "--samples", "1,4")
+    grid = ["--decoder", "vanilla,bid", "--action-horizon", "1,all", "--noise", "0, 1.5", "--samples", "1,4"]
+    cells = cells_of(task, *grid)
     assert len(cells) == 2 * 2 * (1 + 2)
     assert {cell.horizon for cell in cells} == {1, 15}
 

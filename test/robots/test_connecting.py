@@ -42,14 +42,18 @@ def test_a_robot_that_is_switched_on_late_is_awaited_and_each_reason_is_said_onc
     """Nothing listens, then a pendant in local mode, then one whose robot is off; each is a person's to change."""
     address, twins, said = free_address(), [], []
     arm = build_arm("ur", UrConfig(address, twin=True, gripper=None, state_timeout_s=0.5))
+
+    def switch_on():
+        twins.append(TwinProcess("--local", address=address))
+
+    def press(*lines):
+        assert [twins[0].pendant(line) for line in lines] == ["ok"] * len(lines)
+
     steps = {
-        "check the address, power and cable": lambda: twins.append(TwinProcess(address=address)) or press("local"),
-        "is in local mode": lambda: press("power off") or press("remote"),
+        "check the address, power and cable": switch_on,
+        "is in local mode": lambda: press("power off", "remote"),
         "is in the mode": lambda: press("power on"),
     }
-
-    def press(line):
-        return print(line, twins[0].pendant(line)) if twins else None
 
     def say(text):
         said.append(text)
@@ -57,7 +61,8 @@ def test_a_robot_that_is_switched_on_late_is_awaited_and_each_reason_is_said_onc
 
     try:
         assert await_robot(arm, 60.0, lambda: False, say, again_s=0.05) == said[-1]
-        assert [next(words for words in steps if words in text) for text in said] == list(steps), said
+        found = [next(words for words in steps if words in text) for text in said]
+        assert list(dict.fromkeys(found)) == list(steps) and len(set(said)) == len(said), said
         assert not arm.state().fault
     finally:
         arm.close()
