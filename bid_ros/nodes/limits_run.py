@@ -10,7 +10,7 @@ from rclpy.duration import Duration
 from std_msgs.msg import String
 
 from bid_ros.calibration.limits import PARTS, START, TABLE, WORKSPACE, MeasuredLimits, limits_of, measured, with_limits
-from bid_ros.core.errors import BidError, CalibrationError
+from bid_ros.core.errors import BidError, CalibrationError, TaskError
 from bid_ros.core.rotation import Array
 from bid_ros.core.topics import MEASURED_LIMITS, MEASURES
 from bid_ros.nodes.arm_watch import ArmWatch
@@ -144,8 +144,17 @@ class _Guide:
         poses = np.stack(tools) if tools else np.empty((0, 4, 4))
         known = measured(part, poses, self._known, self._task, self._session.margin, self._arm)
         if part == [name for name in PARTS if name in self._session.parts][-1]:
-            with_limits(self._task, known)
+            self._check_together(known)
         return known
+
+    def _check_together(self, known: MeasuredLimits) -> None:
+        """Raise CalibrationError if the limits contradict each other, or one that is not measured here."""
+        try:
+            with_limits(self._task, known)
+        except TaskError as error:
+            others = " and ".join(name for name in PARTS if name not in self._session.parts)
+            advice = f"; to measure {others} too: q, then bid calibrate limits {self._session.system.folder}"
+            raise CalibrationError(f"{error}{advice if others else ''}") from error
 
     def _publish(self, tools: Sequence[Array]) -> None:
         points = [tool[:3, 3].round(4).tolist() for tool in tools]

@@ -199,6 +199,13 @@ def test_a_system_without_a_policy_says_how_to_get_one(tmp_path, name):
     assert describe(find_system(folder), RunArguments(driver="exercise"))
 
 
+def test_a_robot_may_be_switched_on_late_and_nobody_gives_up_before(system, bundle):
+    for address, least_s, more_s in (("", 30.0, 0.0), ("172.16.0.2", 300.0, 300.0)):
+        found = system(bundle=bundle, robot_ip=address, unstaged=bool(address))
+        assert found["arm"].parameters["connect_wait_s"] == least_s
+        assert found["episode"].parameters["robot_wait_s"] == more_s
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
