@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Iterator, Mapping
-from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -27,7 +26,6 @@ from bid_ros.core.topics import (
 from bid_ros.curation.track import EpisodeTrack, Fault, Series, error, warning
 from bid_ros.observing.features import extract
 from bid_ros.recording.bag_topics import wrong_type
-from bid_ros.recording.dataset import IDLE_ROWS, MOVED_M
 from bid_ros.recording.files import MCAP, bag_files
 from bid_ros.recording.reader import BagReader
 
@@ -171,7 +169,6 @@ def check_recorder_clock(bag: Path) -> Iterator[Fault]:
 # A data set interpolates between two states that are at most 80 ms away from a frame.
 LONGEST_STATE_S: Final = 0.16
 LONGEST_PERIODS: Final = 1.5  # between two frames, as a data set splits an episode there
-SPARED_PERIODS: Final = 0.75  # frames that come sooner are left out of a data set
 DELAY_S: Final = 0.25  # by which a message may arrive late, at the begin and the end of an episode
 RATE_LEAST: Final = 10  # messages from which the rate of a topic shows
 REGULAR: Final = 1.5  # a topic has a rate if seven of ten intervals are shorter than this many periods
@@ -204,48 +201,6 @@ def check_gaps(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
         period = median_period(series)
         if topic not in known and period is not None:
             yield from _gaps(track, topic, series, max(0.5, IRREGULAR_PERIODS * period), False)
-
-
-def check_pieces(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
-    """Say into how many pieces a data set cuts the episode: gaps of any topic are cuts of them all."""
-    stamps = None if task is None else _rows(track, task)
-    if task is None or stamps is None or not len(stamps):
-        return
-    cuts = np.flatnonzero(np.diff(stamps) > LONGEST_PERIODS * task.dt_ns)
-    if len(cuts):
-        at = track.seconds(int(stamps[cuts[0]]))
-        text = f"a data set cuts the episode into {len(cuts) + 1} pieces, first at {at:.1f} s; valid is one"
-        yield error("gaps", text, at)
-
-
-def _rows(track: EpisodeTrack, task: Task) -> NDArray[np.int64] | None:
-    """Return the stamps of a data set's rows: frames of every camera, near a state of the arm; None: not known."""
-    found = [track.series_of(camera_topic(camera.name)) for camera in task.cameras]
-    states = track.series_of(ARM_STATUS)
-    if not found or states is None or any(series is None or series.header_ns is None for series in found):
-        return None
-    frames = [series.header_ns for series in found if series is not None and series.header_ns is not None]
-    common = reduce(np.intersect1d, frames)
-    within = common[(common >= _moves_ns(track, task)) & (common <= track.recorded.end_ns)]
-    known = np.sort(states.times_ns)
-    after = np.clip(np.searchsorted(known, within), 1, max(len(known) - 1, 1))
-    if len(known) < 2:
-        return None
-    away = np.minimum(np.abs(within - known[after - 1]), np.abs(within - known[after]))
-    kept: list[int] = []
-    for stamp in within[away <= LONGEST_STATE_S / 2 * 1e9].tolist():
-        if not kept or stamp - kept[-1] >= SPARED_PERIODS * task.dt_ns:
-            kept.append(stamp)
-    return np.array(kept, dtype=np.int64)
-
-
-def _moves_ns(track: EpisodeTrack, task: Task) -> int:
-    """Return from when on a data set has rows: shortly before the arm or its gripper is told to move."""
-    if track.arm is None:
-        return track.recorded.begin_ns
-    values = np.column_stack([track.arm.reference, np.nan_to_num(track.arm.asked)])
-    moved = np.linalg.norm(values - values[0], axis=1) > MOVED_M
-    return int(track.arm.stamps_ns[int(moved.argmax())]) - IDLE_ROWS * task.dt_ns
 
 
 def _gaps(track: EpisodeTrack, topic: str, series: Series, valid: float, needed: bool) -> Iterator[Fault]:

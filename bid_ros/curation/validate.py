@@ -15,7 +15,6 @@ from bid_ros.curation.check_messages import (
     check_drops,
     check_gaps,
     check_pairs,
-    check_pieces,
     check_recorder_clock,
     check_topics,
 )
@@ -27,6 +26,7 @@ from bid_ros.curation.check_motion import (
     check_repeated,
     check_still,
 )
+from bid_ros.curation.check_pieces import check_pieces
 from bid_ros.curation.commanded import check_commanded, check_measured
 from bid_ros.curation.track import EpisodeTrack, Fault, error, read_track, warning
 from bid_ros.recording.events import FILE, check_events

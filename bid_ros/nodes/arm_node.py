@@ -1,6 +1,5 @@
 """Arm node: follows safe chunks on the robot, and stops it by itself when a node that it depends on falls silent."""
 
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -30,7 +29,7 @@ from bid_ros.nodes.obeyed_chunk import ObeyedChunks
 from bid_ros.nodes.ros_bus import NodeBus
 from bid_ros.nodes.sole_publishers import SolePublishers
 from bid_ros.robots.base import ArmState, CheckedArm, JointArm
-from bid_ros.robots.connecting import await_robot, connect_within
+from bid_ros.robots.connecting import connect
 from bid_ros.robots.registry import ROBOTS, build_arm, load_arm_config
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.system.priority import raise_priority
@@ -83,7 +82,7 @@ class ArmNode(BidNode):
         self._wait_for_required(time.monotonic() + self.value("required_wait_s"))
         if self.ended:  # nothing is connected for a run that ends
             return
-        late = self._connect(self.value("connect_wait_s"))
+        late = connect(self._arm, self.value("twin"), self.value("connect_wait_s"), lambda: self.ended)
         self._start()
         self._begin(self._arm.state())
         if late:  # a person works at the robot: nothing moves before a reset
@@ -118,18 +117,6 @@ class ArmNode(BidNode):
         self._arm.stop()
         self._arm.close()
         self.get_logger().info("at rest, out of control" if self._at_rest.is_set() else "out of control")
-
-    def _connect(self, wait_s: float) -> str:
-        """Connect; return why a robot had to be waited for, or an empty text."""
-        if self.value("twin"):
-            connect_within(self._arm, wait_s, lambda: self.ended)
-            return ""
-
-        def say(reason: str) -> None:
-            told = f"error: {reason}; waiting for it, {wait_s:g} s in all: Ctrl-C ends the run"
-            print(told, file=sys.stderr, flush=True)
-
-        return await_robot(self._arm, wait_s, lambda: self.ended, say)
 
     def _wait_for_required(self, deadline: float) -> None:
         """Leave the robot alone while the required nodes load: a loading computer may starve the connection."""

@@ -1,7 +1,9 @@
 """Connects to a robot that may not be there yet."""
 
+import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from bid_ros.core.errors import ArmError, RobotAwayError
@@ -10,6 +12,14 @@ from bid_ros.robots.base import Arm
 AGAIN_S: Final = 0.2  # between two tries
 ROBOT_AGAIN_S: Final = 1.0  # of a robot, which takes a minute to start
 TELL_S: Final = 30.0  # between two sentences that say the same
+
+
+def connect(arm: Arm, twin: bool, wait_s: float, ended: Callable[[], bool]) -> str:
+    """Connect to a twin or a robot; return why a robot had to be waited for. Arguments and errors: as the other two."""
+    if not twin:
+        return await_robot(arm, wait_s, ended)
+    connect_within(arm, wait_s, ended)
+    return ""
 
 
 def connect_within(arm: Arm, wait_s: float, ended: Callable[[], bool]) -> None:
@@ -38,7 +48,7 @@ def await_robot(
     arm: Arm,
     wait_s: float,
     ended: Callable[[], bool],
-    say: Callable[[str], None],
+    say: Callable[[str], None] = partial(print, file=sys.stderr, flush=True),
     again_s: float = ROBOT_AGAIN_S,
 ) -> str:
     """Connect to a robot that a person may switch on only now.
@@ -51,7 +61,7 @@ def await_robot(
         again_s: s between two tries.
 
     Returns:
-        What was said last; empty if the robot was there at once.
+        Why it was not there last; empty if the robot was there at once.
 
     Raises:
         ArmError: what waiting cannot change, or what the last try raised.
@@ -67,7 +77,7 @@ def await_robot(
                 raise
             if str(error) != said or now - said_at > TELL_S:
                 said, said_at = str(error), now
-                say(said)
+                say(f"error: {said}; waiting for it, {wait_s:g} s in all: Ctrl-C ends the run")
         until = time.monotonic() + again_s
         while time.monotonic() < until and not ended():
             time.sleep(min(again_s, AGAIN_S))

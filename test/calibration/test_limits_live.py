@@ -147,7 +147,7 @@ def test_a_limit_that_does_not_fit_one_that_is_not_measured_names_what_to_measur
     session = LimitsSession(find_system(folder), parts, 0.01, True, "", lambda text: None, lambda text: "")
     guide = _Guide(session, None, lambda text: None)  # nobody looks at the arm once its points are taken
     known = replace(limits_of(session.system.task), workspace=LimitBox((0.31, 0.1, 0.2), (0.4, 0.2, 0.3)))
-    with pytest.raises(CalibrationError, match="start: .* valid is .* inside the workspace") as caught:
+    with pytest.raises(CalibrationError, match=r"start: .* valid is .* inside the workspace") as caught:
         guide._check_together(known)
     assert ("; to measure" in str(caught.value)) == bool(said)
     assert f"{said} {folder}" in str(caught.value) if said else True

@@ -60,7 +60,8 @@ def test_a_robot_that_is_switched_on_late_is_awaited_and_each_reason_is_said_onc
         next(step for words, step in steps.items() if words in text)()
 
     try:
-        assert await_robot(arm, 60.0, lambda: False, say, again_s=0.05) == said[-1]
+        last = await_robot(arm, 60.0, lambda: False, say, again_s=0.05)
+        assert said[-1] == f"error: {last}; waiting for it, 60 s in all: Ctrl-C ends the run"
         found = [next(words for words in steps if words in text) for text in said]
         assert list(dict.fromkeys(found)) == list(steps) and len(set(said)) == len(said), said
         assert not arm.state().fault

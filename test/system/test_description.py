@@ -213,7 +213,10 @@ def test_a_robot_may_be_switched_on_late_and_nobody_gives_up_before(system, bund
         ({"driver": "scripted", "styles": ("wild",)}, "style is 'wild'; valid for .* are clean, diverse"),
         ({"driver": "scripted", "robot_ip": "172.16.0.2"}, "device 'scripted' works in the twin only"),
         ({"device_settings": "deadzone: 0.1"}, "device_settings are .* but the driver is policy"),
-        ({"driver": "joy", "device_settings": "topic: 'a b'"}, "device 'joy' listens to the topic 'a b'; valid is a ROS"),
+        (
+            {"driver": "joy", "device_settings": "topic: 'a b'"},
+            "device 'joy' listens to the topic 'a b'; valid is a ROS",
+        ),
         ({"driver": "leader", "device_settings": "signs: [1]"}, "leader's signs are 1 values; valid are [67]"),
         ({"driver": "joy", "device_settings": "speed: 1"}, "settings of device 'joy': unknown field 'speed'"),
         ({"driver": "scripted", "device_settings": "speed: 1"}, "device 'scripted' has no settings"),
