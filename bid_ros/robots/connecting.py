@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 from bid_ros.core.errors import ArmError, RobotAwayError
@@ -44,11 +43,15 @@ def connect_within(arm: Arm, wait_s: float, ended: Callable[[], bool]) -> None:
             time.sleep(AGAIN_S)
 
 
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
 def await_robot(
     arm: Arm,
     wait_s: float,
     ended: Callable[[], bool],
-    say: Callable[[str], None] = partial(print, file=sys.stderr, flush=True),
+    say: Callable[[str], None] = _tell,
     again_s: float = ROBOT_AGAIN_S,
 ) -> str:
     """Connect to a robot that a person may switch on only now.
