@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 OUT ?= out
 MESSAGES = bid_msgs/CMakeLists.txt bid_msgs/package.xml $(wildcard bid_msgs/msg/*.msg bid_msgs/srv/*.srv)
-SETUP = scripts/setup.sh scripts/prune.sh scripts/build_messages.sh scripts/build_package.sh scripts/repair_wheels.sh scripts/uv.sh \
+SETUP = scripts/setup.sh scripts/telling.sh scripts/prune.sh scripts/build_messages.sh scripts/build_package.sh scripts/repair_wheels.sh scripts/uv.sh \
 	scripts/find_python.sh scripts/try_setup.py
 
 .PHONY: setup train bench data view develop run test lint docs lock clean

@@ -14,13 +14,15 @@ from bid_ros.commands.moved import check_moved
 from bid_ros.core.errors import BidError
 from bid_ros.sim import opengl_variables
 
+FIRST: Final = "begin with"
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
-    "drive": ("up", "teleop", "rehearse", "retrace", "operator", "reset"),
-    "record": ("record", "demos", "episodes", "replay"),
+    FIRST: ("up", "teleop", "record", "episodes", "new", "check"),
+    "drive": ("rehearse", "retrace", "operator", "reset"),
+    "record": ("demos", "replay"),
     "data": ("data",),
     "policy": ("train", "policy", "serve", "remote"),
     "evaluate": ("evaluate", "bench"),
-    "system": ("new", "check", "calibrate", "secure", "view", "top", "schema"),
+    "system": ("calibrate", "secure", "view", "top", "schema"),
 }
 _ROBOT: Final = ("operator", "reset")  # both are of one module
 VERBS: Final = tuple(dict.fromkeys("robot" if name in _ROBOT else name for names in GROUPS.values() for name in names))

@@ -26,7 +26,7 @@ from bid_ros.cli import main as bid
 from bid_ros.policy.decide import DecisionMaker
 
 SHORT = ["--episodes", "2", "--seed", "4100", "--json"]
-PUSHT = ["--episodes", "2", "--seeds", "4", "--steps", "60", "--workers", "1", "--json"]
+PUSHT = ["--episodes", "2", "--seed", "4", "--steps", "60", "--workers", "1", "--json"]
 CASES: dict[str, list[str]] = {
     **{
         f"{system} {decoder}": ["rehearse", system, "--decoder", decoder, *SHORT]

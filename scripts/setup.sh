@@ -78,22 +78,31 @@ case $purposes in *" develop "*)
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 venv=$(cd "$venv" && pwd)
 export PYTHON=$venv/bin/python
+# Minutes of downloads: on a terminal uv and pip show how far they are, elsewhere a line says that they still run.
+fetch() {
+  local what=$1
+  shift
+  if [ -t 2 ]; then "$@"; else scripts/telling.sh "$what" "$@" --quiet; fi
+}
 mkdir -p .build
 touch "$venv/COLCON_IGNORE" .build/COLCON_IGNORE
 for purpose in "$@"; do
-  echo "installing the packages of requirements/$purpose.lock"
+  what="installing the packages of requirements/$purpose.lock"
+  echo "$what"
   # Torch comes by pip, which takes a build for the CPU where its index offers one. Of the build for CUDA it also brings
   # the libraries. evdev has no wheel: who drives without a gamepad needs no compiler for it.
   grep -vE '^(torch|evdev)==' "requirements/$purpose.lock" >"$venv/$purpose.lock"
-  scripts/uv.sh pip install --quiet --no-deps --python "$PYTHON" -r "$venv/$purpose.lock"
-  if torch=$(grep '^torch==' "requirements/$purpose.lock"); then "$PYTHON" -m pip install --quiet "$torch"; fi
+  fetch "$what" scripts/uv.sh pip install --no-deps --python "$PYTHON" -r "$venv/$purpose.lock"
+  if torch=$(grep '^torch==' "requirements/$purpose.lock"); then
+    fetch "installing $torch" "$PYTHON" -m pip install "$torch"
+  fi
   # Why it cannot be had is said below.
   if evdev=$(grep '^evdev==' "requirements/$purpose.lock"); then
     scripts/uv.sh pip install --quiet --no-deps --python "$PYTHON" "$evdev" 2>"$venv/evdev.log" || true
   fi
 done
 scripts/prune.sh "$venv"
-scripts/build_messages.sh "$venv"
+scripts/telling.sh "building the messages" scripts/build_messages.sh "$venv"
 scripts/uv.sh pip install --quiet --no-deps --no-build-isolation --python "$PYTHON" --editable .
 case $purposes in *" run "*) "$PYTHON" scripts/try_setup.py ;; esac
 echo "ready: $venv/bin/bid --help"

@@ -20,7 +20,7 @@ class WithDefaults(argparse.ArgumentDefaultsHelpFormatter):
     """Says the default of every option that has one, unless its help says it."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        said = action.default in (None, "") or "default" in (action.help or "")
+        said = action.default in (None, "", False) or "default" in (action.help or "")
         return action.help if said else super()._get_help_string(action)
 
 
@@ -44,7 +44,7 @@ def add_run_arguments(
         if only and item.name not in only:
             continue
         kind, default = argument_kind(item.name, of), (defaults or {}).get(item.name, item.default)
-        shown = "" if default in (None, "", ()) else f" (default {default})"
+        shown = "" if default in (None, "", ()) else f" (default {_shown(default)})"
         text = item.metadata["help"]
         if shown:
             text = DEFAULT.sub("", text)  # another verb's
@@ -55,8 +55,16 @@ def add_run_arguments(
             options["nargs"] = "+"
         else:
             options["type"] = kind
-        parser.add_argument(f"--{item.name.replace('_', '-')}", **options)
+        flags = [f"--{item.name.replace('_', '-')}"]
+        parser.add_argument(*(["-o"] if item.name == "out" else []), *flags, **options)
     parser.add_argument("--json", action="store_true", help=f"print {printed} on standard output")
+
+
+def _shown(default: Any) -> str:
+    """Return a default as a person would type it."""
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    return f"{default:g}" if isinstance(default, float) else str(default)
 
 
 def run_arguments(options: argparse.Namespace) -> RunArguments:

@@ -34,7 +34,7 @@ def add_parser(verbs: Any) -> None:
     data = parts.add_parser("data", help="turn the human demonstrations of Push-T into a data set")
     data.add_argument("file", help="pusht_cchi_v7_lowdim.npz, as Diffusion Policy publishes it (Chi et al., 2023)")
     data.add_argument("--task", default=_TASK, help="pusht or pusht_history (default pusht)")
-    data.add_argument("--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
+    data.add_argument("-o", "--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
     data.set_defaults(run=run_data)
 
 
@@ -54,7 +54,7 @@ def _add_pusht(parts: Any) -> None:
         default="vanilla,bid",
         help=f"of {', '.join(decoder_names())}; settings follow a colon, as in bid:decay=0.3,metric=l1",
     )
-    add_list(grid, "--horizon", str, default="1", help="actions executed per decision; all = open loop")
+    add_list(grid, "--action-horizon", str, dest="horizon", default="1", help="actions a decision; all = open loop")
     add_list(grid, "--noise", float, default="0", help="strength of the action noise")
     add_list(grid, "--drift", float, default="0", help="px that the block moves along x and y a step")
     add_list(grid, "--jump", float, default="0", help="px by which the block is displaced once, to time reactions")
@@ -65,7 +65,8 @@ def _add_pusht(parts: Any) -> None:
     grid.add_argument("--no-weak", action="store_true", help="do without the weak policy")
     plan = pusht.add_argument_group("how often")
     plan.add_argument("--episodes", type=int, default=100, help="of each cell and seed")
-    add_list(plan, "--seeds", int, default="1,2,3", help="comma list; seed 1 has the published starts")
+    starts = "comma list; seed 1 has the published starts"
+    add_list(plan, "--seed", int, dest="seeds", default="1,2,3", help=starts)
     plan.add_argument("--steps", type=int, default=300, help="longest episode; full score ends it early")
     run = pusht.add_argument_group("how it is run")
     run.add_argument("--bundle", default="models/pusht", help="folder of the policy")
@@ -74,7 +75,7 @@ def _add_pusht(parts: Any) -> None:
     run.add_argument("--batch", type=int, default=32, help="most environments in one network call")
     run.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes, each with one thread")
     run.add_argument("--ray", default="", metavar="ADDRESS", help="run on a Ray cluster instead; local starts one")
-    run.add_argument("--out", default="runs/pusht", help="folder of results, summary.json and report.html")
+    run.add_argument("-o", "--out", default="runs/pusht", help="folder of results, summary.json and report.html")
     run.add_argument("--json", action="store_true", help="print summary.json on standard output")
     pusht.set_defaults(run=run_pusht)
 

@@ -35,11 +35,13 @@ def add_diagnostic_parser(subparsers: Any) -> None:
     parser.add_argument("--count", choices=list(COUNTS), help="idle actions or steps without progress, all or in s5")
     parser.add_argument("--distance", choices=list(DISTANCES), help="between two distributions")
     add_list(parser, "--noise", float, default=NOISES, metavar="P[,P...]", help="strengths (default 0,0.2,0.4)")
-    add_list(parser, "--horizon", int, default=HORIZONS, metavar="H[,H...]", help="to compare (default 1,2,3,5,7,10)")
+    horizons = "to compare (default 1,2,3,5,7,10)"
+    add_list(parser, "--action-horizon", int, default=HORIZONS, metavar="H[,H...]", help=horizons)
     parser.add_argument("--episodes", type=int, default=20_000, help="rollouts of a repeat (default 20000)")
     parser.add_argument("--repeats", type=int, default=5, help="independent repeats for the interval (default 5)")
     parser.add_argument("--seed", type=int, default=0, help="of data, weights and samples (default 0)")
-    parser.add_argument("--out", default="data/diagnostic", help="of JSON, table, histograms (default data/diagnostic)")
+    results = "of JSON, table, histograms (default data/diagnostic)"
+    parser.add_argument("-o", "--out", default="data/diagnostic", help=results)
     parser.add_argument("--json", action="store_true", help="print the JSON instead of the table")
     parser.set_defaults(run=run_diagnostic)
 
@@ -49,9 +51,8 @@ def run_diagnostic(options: argparse.Namespace) -> int:
     if options.seed < 0:
         raise BidError(f"--seed is {options.seed}; valid is a whole number of at least 0")
     reading = _reading(options)
-    result = run(
-        reading, options.noise, options.horizon, options.episodes, options.repeats, options.seed, progress=_progress
-    )
+    counts = options.episodes, options.repeats, options.seed
+    result = run(reading, options.noise, options.action_horizon, *counts, progress=_progress)
     out = Path(options.out)
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("camera", nargs="?", default="", help=NAME_HELP)
     parser.add_argument("--from", dest="taken", default="", metavar="FOLDER", help="use images that were taken before")
     parser.add_argument(
-        "--out", default="", help="folder for images and picture (default: a new one in out/calibration)"
+        "-o", "--out", default="", help="folder for images and picture (default: a new one in out/calibration)"
     )
     parser.add_argument("--drive", action="store_true", help="start the system, and drive the arm to proposed poses")
     parser.add_argument("--robot-ip", default="", help="the system runs on a robot; --drive asks before each motion")

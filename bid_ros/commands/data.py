@@ -54,7 +54,8 @@ def _add_build(parts: Any) -> None:
     build = parts.add_parser("build", help="build a data set from bags")
     build.add_argument("bags", nargs="+", help="bags, or folders that hold runs with a bag")
     build.add_argument("--task", default="", help="name or path of the task file (default: what the bags are of)")
-    build.add_argument("--out", default="data/dataset.npz", help="file to write (default data/dataset.npz)")
+    build.add_argument("-o", "--out", default="data/dataset.npz", help="file to write (default data/dataset.npz)")
+    build.add_argument("--json", action="store_true", help="print the report as JSON")
     build.set_defaults(run=run_build)
 
 
@@ -106,9 +107,19 @@ def run_build(options: argparse.Namespace) -> int:
         )
     task = load_task(task_file_of_bags(options.task, bags))
     out = Path(options.out)
-    made = convert(BagSource(bags, task, told=_report), out, "npz", keep=out.parent / "parts")
+    reports: list[BagReport] = []
+
+    def told(report: BagReport) -> None:
+        reports.append(report)
+        _report(report)
+
+    made = convert(BagSource(bags, task, told=told), out, "npz", keep=out.parent / "parts")
     with np.load(out) as written:
-        print(f"{out}: {made.episodes} episodes, {made.rows} rows, sha256 {written['sha256']}", file=sys.stderr)
+        sha256 = str(written["sha256"])
+    print(f"{out}: {made.episodes} episodes, {made.rows} rows, sha256 {sha256}", file=sys.stderr)
+    if options.json:
+        whole = {"path": str(out), "episodes": made.episodes, "rows": made.rows, "sha256": sha256}
+        print(json.dumps({**whole, "bags": [vars(report) for report in reports]}))
     return 0
 
 

@@ -1,6 +1,7 @@
 """``bid demos``: record demonstrations with the scripted teleoperator on the real nodes."""
 
 import argparse
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,13 +35,14 @@ def add_parser(verbs: Any) -> None:
         metavar="STYLE=N",
         help="demonstrations of a style, for example clean=50 diverse=100 (default: what the task asks for)",
     )
-    parser.add_argument("--out", default="", help="folder of the bags (default data/demos/SYSTEM)")
+    parser.add_argument("-o", "--out", default="", help="folder of the bags (default data/demos/SYSTEM)")
     parser.add_argument(
         "--lockstep",
         default="",
         metavar="FILE",
         help="write this data set instead of bags: in lockstep, without ROS or real time, in minutes",
     )
+    parser.add_argument("--json", action="store_true", help="print how many there are of each style as JSON")
     parser.set_defaults(run=run)
 
 
@@ -50,7 +52,9 @@ def run(options: argparse.Namespace) -> int:
     demonstrator = find_demonstrator(system.task)
     wanted = _wanted(options.count, demonstrator)
     if options.lockstep:
-        return _in_lockstep(system, demonstrator, wanted, Path(options.lockstep))
+        _in_lockstep(system, demonstrator, wanted, Path(options.lockstep))
+        _say(options.json, options.lockstep, wanted)
+        return 0
     out = Path(options.out or f"data/demos/{system.folder.name}")
     for label, count in wanted.items():
         done, attempted = _count(out, label)
@@ -71,10 +75,16 @@ def run(options: argparse.Namespace) -> int:
         if done < count:
             raise BidError(f"only {done} of {count} {label} demonstrations were recorded; see the logs below {out}")
     print(f"demonstrations are in {out}", file=sys.stderr)
+    _say(options.json, str(out), {label: _count(out, label)[0] for label in wanted})
     return 0
 
 
-def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str, int], out: Path) -> int:
+def _say(as_json: bool, out: str, counts: Mapping[str, int]) -> None:
+    if as_json:
+        print(json.dumps({"out": out, "demonstrations": dict(counts)}))
+
+
+def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str, int], out: Path) -> None:
     """Write the data set of the demonstrations that are wanted of each style. What was recorded before is kept."""
     from tqdm import tqdm
 
@@ -102,7 +112,6 @@ def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str
         raise BidError("no demonstration is asked for; valid are counts of which one is above 0")
     joined(parts).save(out)
     print(f"{out}: {len(parts)} demonstrations", file=sys.stderr)
-    return 0
 
 
 def _wanted(counts: Sequence[str], demonstrator: Demonstrator) -> Mapping[str, int]:

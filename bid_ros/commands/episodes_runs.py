@@ -34,6 +34,7 @@ def add_runs(inner: Any) -> None:
     table = inner.add_parser("table", help="table and bar chart of the success of runs")
     table.add_argument("runs", nargs="+", help="run.json files or folders that hold one")
     table.add_argument("--plot", default="", help="PNG file to write")
+    table.add_argument("--json", action="store_true", help="print the numbers as JSON")
     table.set_defaults(run=run_table)
 
     motion = inner.add_parser(
@@ -87,10 +88,11 @@ def run_repair(options: argparse.Namespace) -> int:
 
 def run_table(options: argparse.Namespace) -> int:
     """Compare runs."""
-    from bid_ros.episodes.comparison import success_table
+    from bid_ros.episodes.comparison import collect, success_json, success_table
 
     files = [path / "run.json" if path.is_dir() else path for path in map(Path, options.runs)]
-    print(success_table(files, Path(options.plot) if options.plot else None, moving_in(files)))
+    table = success_table(files, Path(options.plot) if options.plot else None, moving_in(files))
+    print(json.dumps(success_json(collect(files))) if options.json else table)
     return 0
 
 

@@ -39,7 +39,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("data", help="bags, a folder of runs, or a data set")
     add_decoders(
         parser,
-        "--decoders",
+        "--decoder",
         default=DECODERS,
         help=f"comma list, as in vanilla,bid:terms=backward (default {DECODERS})",
     )
@@ -56,7 +56,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--episodes", type=int, default=0, metavar="N", help="only the first N episodes")
     parser.add_argument("--workers", type=int, default=1, help="processes, each with one thread (default 1)")
     parser.add_argument("--ray", default="", metavar="ADDRESS", help="judge on a Ray cluster; local starts one here")
-    parser.add_argument("--out", default="out/evaluation", help="folder for the results (default out/evaluation)")
+    parser.add_argument("-o", "--out", default="out/evaluation", help="folder for the results (default out/evaluation)")
     parser.add_argument("--json", action="store_true", help="print evaluation.json on standard output")
     parser.set_defaults(run=run)
 
@@ -100,9 +100,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _checked(options: argparse.Namespace) -> tuple[str, ...]:
     """Return the decoders. Raises BidError for a value outside its range."""
-    decoders = tuple(dict.fromkeys(filter(None, options.decoders)))
+    decoders = tuple(dict.fromkeys(filter(None, options.decoder)))
     if not decoders:
-        raise BidError("--decoders names none; valid is a comma list of one or more")
+        raise BidError("--decoder names none; valid is a comma list of one or more")
     if options.episodes < 0:
         raise BidError(f"--episodes is {options.episodes}; valid is 0 or more")
     return decoders

@@ -39,9 +39,9 @@ EXAMPLES: Final = (
     "policy compile models/mine --runtime openvino",
     "serve models/mine --port 8000",
     "remote 192.168.1.20:8000 models/served --task my/task.yaml",
-    "evaluate franka_place data/mine --decoders vanilla,bid",
-    "bench pusht --decoder vanilla,bid --horizon 1 --episodes 20",
-    "bench diagnostic --noise 0,0.2 --horizon 1,7",
+    "evaluate franka_place data/mine --decoder vanilla,bid",
+    "bench pusht --decoder vanilla,bid --action-horizon 1 --episodes 20",
+    "bench diagnostic --noise 0,0.2 --action-horizon 1,7",
     "bench data pusht.zarr.zip --out data/pusht",
     "new my_cell --robot ur",
     "check franka_place --robot-ip 172.16.0.2",
@@ -64,8 +64,22 @@ def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
 
 
 def show_examples(parser: argparse.ArgumentParser) -> None:
-    """Let the description of every verb end with its example."""
+    """Let the description of every verb end with its example, and that of a verb of verbs with an example of each."""
     for verb in leaves(parser):
-        mine = next((text for text in EXAMPLES if f"bid {text} ".startswith(f"{verb.prog} ")), "")
-        if mine:
-            verb.description = f"{verb.description or ''}\n\nExample: bid {mine}".strip()
+        for mine in _of(verb)[:1]:
+            verb.description = f"{verb.description or ''}\n\nExample: {mine}".strip()
+    for verb in _verbs_of_verbs(parser):
+        if not verb.epilog:
+            verb.formatter_class = argparse.RawDescriptionHelpFormatter
+            verb.epilog = "\n".join(["examples:", *(f"  {text}" for text in _of(verb))])
+
+
+def _verbs_of_verbs(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from (verb for verb in action.choices.values() if next(leaves(verb)) is not verb)
+
+
+def _of(verb: argparse.ArgumentParser) -> list[str]:
+    """Return the examples of a verb, as they are typed."""
+    return [f"bid {text}" for text in EXAMPLES if f"bid {text} ".startswith(f"{verb.prog} ")]

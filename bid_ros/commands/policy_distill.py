@@ -20,7 +20,7 @@ def add_distill(parts: Any) -> None:
     parser.add_argument("bundle", help="bundle folder that bid policy export wrote")
     parser.add_argument("dataset", help="data set of bid data build, or of another format (bid data info)")
     parser.add_argument("--task", default="", help="name or path of the task file (default: what the data are of)")
-    parser.add_argument("--out", required=True, help="folder of the new bundle")
+    parser.add_argument("-o", "--out", required=True, help="folder of the new bundle")
     parser.add_argument(
         "--run",
         dest="folder",

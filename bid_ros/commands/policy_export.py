@@ -19,6 +19,7 @@ def add_export(parts: Any) -> None:
     export.add_argument("training", help="folder that bid train wrote, or a bundle to export again")
     export.add_argument("--task", default="", help="name or path of the task file (default: what the run is of)")
     export.add_argument(
+        "-o",
         "--out",
         default="",
         help="bundle folder to write (default: models/ and the task's name; of a bundle: its own)",

@@ -32,7 +32,7 @@ def add_import(parts: Any) -> None:
         help="a folder that LeRobot saved a policy to, or a file (.ckpt) of the published Diffusion Policy",
     )
     parser.add_argument("--task", required=True, help="name or path of the task file, or of a system's folder")
-    parser.add_argument("--out", required=True, help="folder of the bundle; an old bundle there is replaced")
+    parser.add_argument("-o", "--out", required=True, help="folder of the bundle; an old bundle there is replaced")
     parser.add_argument("--weak", default="", help="an earlier checkpoint of the same training, as the weak policy")
     parser.add_argument(
         "--space", default="", help="file that says what the columns are (default: the task's section data says it)"

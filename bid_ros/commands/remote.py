@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from bid_ros.commands.serve import LOOPBACK
 from bid_ros.commands.tasks import task_of
+from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.policy.remote.config import TIMEOUT_MS, RemoteConfig
 from bid_ros.policy.remote.dial import VARIABLE, parse_address, read_key
@@ -17,6 +18,7 @@ from bid_ros.policy.remote.pointing import ask_metadata, write_remote_bundle
 from bid_ros.policy.remote.wire import own_words
 
 CONNECT_S: Final = 5.0
+LIMITS_S: Final = (0.001, 60.0)  # of a decision
 
 
 def add_parser(verbs: Any) -> None:
@@ -31,10 +33,10 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("folder", help="folder of the new bundle")
     parser.add_argument("--task", default="", help="name or path of the task file (default: what the server says)")
     parser.add_argument(
-        "--timeout-ms",
+        "--timeout",
         type=float,
-        default=TIMEOUT_MS,
-        help=f"a decision is given up after this long (default {TIMEOUT_MS:g}; above 300 the heartbeat pauses)",
+        default=TIMEOUT_MS / 1000,
+        help=f"s after which a decision is given up (default {TIMEOUT_MS / 1000:g}; above 0.3 the heartbeat pauses)",
     )
     parser.add_argument(
         "--key",
@@ -58,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
     key_file, certificate = _path(options.api_key_file), _path(options.certificate)
     if options.certificate and not address.startswith("wss:"):
         raise BidError(f"--certificate is given, but {address} is not encrypted; valid is an address wss://HOST:PORT")
-    plain = RemoteConfig(address, options.timeout_ms, api_key_file=key_file, certificate=certificate)
+    check_range("", "--timeout", options.timeout, *LIMITS_S, BidError)
+    plain = RemoteConfig(address, 1000 * options.timeout, api_key_file=key_file, certificate=certificate)
     said = own_words(ask_metadata(plain, CONNECT_S))
     if said and (options.key or options.prompt):
         raise BidError(f"{address} is a server of bid serve, which knows its features; leave --key and --prompt out")

@@ -25,7 +25,7 @@ def add_parser(verbs: Any) -> None:
         description="Write one JSON schema per configuration file, and one per robot, those of other packages too. An "
         "editor with a YAML language server completes from the one that a file's first line names.",
     )
-    parser.add_argument("--out", default="schemas", help="folder to write (default schemas)")
+    parser.add_argument("-o", "--out", default="schemas", help="folder to write (default schemas)")
     parser.set_defaults(run=run)
 
 

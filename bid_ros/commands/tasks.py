@@ -60,6 +60,8 @@ def recorded_task(bags: Sequence[Path]) -> str:
     names = {_said(recorded(bag)) or _said(custom_data(bag)): bag.parent / "run.json" for bag in bags}
     unsaid = names.pop("", None)
     if not names:
+        if gone := next((bag for bag in bags if not bag.exists()), None):
+            raise BidError(f"bag {gone} does not exist")
         where = f"{unsaid} does not say" if len(set(bags)) == 1 else "no run.json beside the bags says"
         raise BidError(f"{where} which task was recorded; give it with --task")
     if len(names) > 1:

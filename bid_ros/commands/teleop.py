@@ -1,11 +1,13 @@
 """``bid teleop``: a person drives the arm of a system."""
 
 import argparse
+import json
 import sys
 from typing import Any, Final
 
 from bid_ros.commands import up
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
+from bid_ros.core.errors import BidError
 from bid_ros.system.driving import DEFAULTS, KEYBOARD, driven
 from bid_ros.system.folder import find_system
 from bid_ros.teleop.base import DEVICES
@@ -27,8 +29,10 @@ def add_parser(verbs: Any) -> None:
         "episode by episode.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("system", help=SYSTEM_HELP)
+    parser.add_argument("system", nargs="?", default="", help=SYSTEM_HELP)
     parser.add_argument("--device", default=KEYBOARD, help=f"what you hold, see below (default {KEYBOARD})")
+    learn = "start nothing: ask for each button and stick of a gamepad that nobody knows, and print its settings"
+    parser.add_argument("--learn", action="store_true", help=learn)
     add_run_arguments(parser, ARGUMENTS, DEFAULTS)
     parser.set_defaults(run=run)
     add_devices(parser)
@@ -49,7 +53,22 @@ def add_devices(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Start the system with a device at the controls; return the exit status of the run."""
+    if options.learn:
+        return _learn(options.device_settings, options.json)
+    if not options.system:
+        raise BidError("bid teleop names no system; valid is one, as in: bid teleop franka_place")
     system = find_system(options.system)
     arguments, known = driven(run_arguments(options), options.device)
     print(known, file=sys.stderr)
     return up.play(system, arguments, options.json)
+
+
+def _learn(device_settings: str, as_json: bool) -> int:
+    """Print the settings of a gamepad whose buttons a person has pressed one after the other. Return 0."""
+    from bid_ros.teleop.gamepad import learn_gamepad
+    from bid_ros.teleop.learn import settings_text
+
+    options = DEVICES.find("gamepad").read(device_settings)
+    learned = learn_gamepad(options, lambda text: print(text, file=sys.stderr, flush=True))
+    print(json.dumps(learned) if as_json else f"--device gamepad --device-settings '{settings_text(learned)}'")
+    return 0

@@ -50,7 +50,7 @@ def add_parser(verbs: Any) -> None:
     train.add_argument("dataset", help="data set of bid data build, or of another format (bid data info)")
     train.add_argument("--task", default="", help="name or path of the task file (default: what the data are of)")
     train.add_argument(
-        "--out", default="data/training", help="folder of checkpoints, log and loss plot (default data/training)"
+        "-o", "--out", default="data/training", help="folder of checkpoints, log and loss plot (default data/training)"
     )
     train.add_argument("--steps", type=int, default=8000, help="training steps of the strong policy (default 8000)")
     train.add_argument(
@@ -61,6 +61,7 @@ def add_parser(verbs: Any) -> None:
     train.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     train.add_argument("--family", default="diffusion", help="diffusion, flow or vqbet (default diffusion)")
     add_settings(train, "network.widths=[64,128]; see below")
+    train.add_argument("--json", action="store_true", help="print the last losses as JSON")
     train.set_defaults(run=run_train)
 
 
@@ -124,7 +125,9 @@ def run_train(options: argparse.Namespace) -> int:
         named["family"] = "diffusion"
     config = parse_settings(TrainConfig, named | given, "bid train")
     dataset, task = load_training_data(options.dataset, options.task)
-    train(config, dataset, Path(options.out), task)
+    result = train(config, dataset, Path(options.out), task)
+    if options.json:
+        print(json.dumps({**vars(result), "out": str(result.out)}))
     return 0
 
 

@@ -29,6 +29,10 @@ class ArmError(BidError):
     """A robot does not answer, refuses a command, or reports a fault."""
 
 
+class RobotAwayError(ArmError):
+    """A robot does not answer, or a person has not switched it on and let it be used: it may come yet."""
+
+
 class CameraError(BidError):
     """A camera cannot be opened, or delivers other images than asked for."""
 

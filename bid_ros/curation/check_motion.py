@@ -12,6 +12,7 @@ from bid_ros.core.topics import ARM_STATUS, COMPRESSED_IMAGE_TYPE, IMAGE_TYPE
 from bid_ros.curation.check_messages import NOT_HELD
 from bid_ros.curation.track import ArmTrack, EpisodeTrack, Fault, Series, error, warning
 from bid_ros.recording.dataset import MOVED_M
+from bid_ros.system.driving import MINUTES
 from bid_ros.tasks.registry import TASKS, setup_of
 
 SHORTEST_S: Final = 0.5
@@ -36,8 +37,9 @@ def check_ending(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
     if recorded.duration_s < SHORTEST_S:
         text = f"the episode lasts {recorded.duration_s:.2f} s; valid is {SHORTEST_S} s or more"
         yield warning("ending", text)
-    elif task is not None and recorded.duration_s > 1.5 * task.episode_timeout:
-        text = f"the episode lasts {recorded.duration_s:.1f} s; the task allows {task.episode_timeout:g} s"
+    elif task is not None and recorded.duration_s > max(1.5 * task.episode_timeout, 1.05 * MINUTES):
+        allowed = f"the task allows {task.episode_timeout:g} s, and a person {MINUTES:g} s"
+        text = f"the episode lasts {recorded.duration_s:.1f} s; {allowed}"
         yield warning("ending", text)
 
 

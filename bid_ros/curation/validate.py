@@ -26,6 +26,7 @@ from bid_ros.curation.check_motion import (
     check_repeated,
     check_still,
 )
+from bid_ros.curation.check_pieces import check_pieces
 from bid_ros.curation.commanded import check_commanded, check_measured
 from bid_ros.curation.track import EpisodeTrack, Fault, error, read_track, warning
 from bid_ros.recording.events import FILE, check_events
@@ -37,6 +38,7 @@ Check = Callable[[EpisodeTrack, Task | None], Iterator[Fault]]
 CHECKS: Final[tuple[Check, ...]] = (
     check_ending,
     check_gaps,
+    check_pieces,
     check_drops,
     check_pairs,
     check_clock,

@@ -183,6 +183,22 @@ def markdown(cells: Sequence[SuccessCell], moves: str = "target") -> str:
     return markdown_table(head, rows)
 
 
+def success_json(cells: Sequence[SuccessCell]) -> list[dict[str, Any]]:
+    """Return what :func:`markdown` shows, as numbers: target speed in m/s, rate and its 95 % interval from 0 to 1."""
+    return [
+        {
+            "decoder": cell.decoder,
+            "moving": cell.moving,
+            "episodes": len(cell.outcomes),
+            "successes": cell.successes,
+            "rate": cell.successes / len(cell.outcomes) if cell.outcomes else None,
+            "interval": list(cell.interval),
+            "left_out": cell.left_out,
+        }
+        for cell in cells
+    ]
+
+
 def draw_chart(cells: Sequence[SuccessCell], path: str | Path, moves: str = "target") -> None:
     """Write a PNG: a group of bars per decoder, a bar per speed, with 95 % intervals."""
     from matplotlib.figure import Figure  # takes half a second to import, and only the chart needs it

@@ -29,7 +29,7 @@ from bid_ros.nodes.obeyed_chunk import ObeyedChunks
 from bid_ros.nodes.ros_bus import NodeBus
 from bid_ros.nodes.sole_publishers import SolePublishers
 from bid_ros.robots.base import ArmState, CheckedArm, JointArm
-from bid_ros.robots.connecting import connect_within
+from bid_ros.robots.connecting import connect
 from bid_ros.robots.registry import ROBOTS, build_arm, load_arm_config
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.system.priority import raise_priority
@@ -82,9 +82,11 @@ class ArmNode(BidNode):
         self._wait_for_required(time.monotonic() + self.value("required_wait_s"))
         if self.ended:  # nothing is connected for a run that ends
             return
-        connect_within(self._arm, self.value("connect_wait_s"), lambda: self.ended)
+        late = connect(self._arm, self.value("twin"), self.value("connect_wait_s"), lambda: self.ended)
         self._start()
         self._begin(self._arm.state())
+        if late:  # a person works at the robot: nothing moves before a reset
+            self._servo.latch(f"the robot was not ready when the run began ({late}): look at it, then reset")
         self._grants = subscribe_grants(self, lock=self._lock, patient=True)
         self.subscribe(topics.SAFETY_CHUNK, self._on_chunk)
         self.subscribe(topics.SAFETY_STATE, self._on_safety)

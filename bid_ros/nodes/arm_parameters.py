@@ -8,7 +8,7 @@ PARAMETERS = (
     Parameter("arm_config", "", "path of the arm's configuration file"),
     Parameter("robot_ip", "", "address of the robot (or of its twin); required"),
     Parameter("twin", False, "the address is a twin: no real-time kernel needed, twin dynamics"),
-    Parameter("connect_wait_s", 0.0, "time in s to go on trying; a twin needs some to start", 0.0, 120.0),
+    Parameter("connect_wait_s", 0.0, "time in s to go on trying; a twin, or a person, needs some", 0.0, 600.0),
     Parameter("required_wait_s", 0.0, "time in s to wait for the required nodes before connecting", 0.0, 120.0),
     Parameter("rate_hz", 100, "set-points streamed a second", 100, 1000),
     Parameter("lookahead_s", 0.0, "chunks are sampled this long ahead of now, for the lag of the arm", 0.0, 0.3),

@@ -180,7 +180,7 @@ class EpisodeNode(SequenceNode):
 
     def _wait_for_the_nodes(self) -> None:
         self._say("waiting for the nodes")
-        self.wait_for_all(self._missing, self.value("ready_timeout_s"))
+        self.wait_for_all(self._missing, self.value("ready_timeout_s"), self.value("robot_wait_s"))
 
     def _next_episode(self) -> int:
         """Return the number of the next episode: that of one which was taken back or discarded comes again."""

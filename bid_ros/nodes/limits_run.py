@@ -10,7 +10,7 @@ from rclpy.duration import Duration
 from std_msgs.msg import String
 
 from bid_ros.calibration.limits import PARTS, START, TABLE, WORKSPACE, MeasuredLimits, limits_of, measured, with_limits
-from bid_ros.core.errors import BidError, CalibrationError
+from bid_ros.core.errors import BidError, CalibrationError, TaskError
 from bid_ros.core.rotation import Array
 from bid_ros.core.topics import MEASURED_LIMITS, MEASURES
 from bid_ros.nodes.arm_watch import ArmWatch
@@ -113,6 +113,7 @@ class _Guide:
                 except BidError as error:
                     self._session.say(f"not taken over: {error}")
             elif answer == "u":
+                self._session.say("took the last point back" if tools else "there is no point to take back")
                 del tools[-1:]
             elif answer:
                 self._session.say(f"'{answer}' is unknown; valid are [enter], u, d and q")
@@ -124,7 +125,7 @@ class _Guide:
         self._watch.listen()
         tool = self._watch.tool
         if (why := self._watch.unrest()) or tool is None:
-            self._session.say(f"not taken: {why}")
+            self._session.say(f"not taken: {why or 'nobody knows where the tool is'}")
             return
         tools.append(tool)
         place = tool[:3, 3]
@@ -143,8 +144,17 @@ class _Guide:
         poses = np.stack(tools) if tools else np.empty((0, 4, 4))
         known = measured(part, poses, self._known, self._task, self._session.margin, self._arm)
         if part == [name for name in PARTS if name in self._session.parts][-1]:
-            with_limits(self._task, known)
+            self._check_together(known)
         return known
+
+    def _check_together(self, known: MeasuredLimits) -> None:
+        """Raise CalibrationError if the limits contradict each other, or one that is not measured here."""
+        try:
+            with_limits(self._task, known)
+        except TaskError as error:
+            others = " and ".join(name for name in PARTS if name not in self._session.parts)
+            advice = f"; to measure {others} too: q, then bid calibrate limits {self._session.system.folder}"
+            raise CalibrationError(f"{error}{advice if others else ''}") from error
 
     def _publish(self, tools: Sequence[Array]) -> None:
         points = [tool[:3, 3].round(4).tolist() for tool in tools]

@@ -90,17 +90,19 @@ class SequenceNode(BidNode):
                     problem = f"{what} did not happen within {timeout_s:g} s"
                     raise aborted(f"{problem}: {missing()}" if missing else problem, "not_ready")
 
-    def wait_for_all(self, missing: Collection[str], timeout_s: float) -> None:
+    def wait_for_all(self, missing: Collection[str], timeout_s: float, robot_s: float = 0.0) -> None:
         """Block until the arm says where it is, every node was heard, and the safety node runs.
 
         Args:
             missing: names of the nodes that were not heard yet; it shrinks.
             timeout_s: for each of the three, s.
+            robot_s: s more for the arm, whose robot a person may switch on only now.
 
         Raises:
             EpisodeStopped: as :meth:`wait`.
         """
-        self.wait(lambda: self.status is not None and self.tool is not None, timeout_s, "a sign of life of the arm")
+        known = lambda: self.status is not None and self.tool is not None  # noqa: E731
+        self.wait(known, timeout_s + robot_s, "a sign of life of the arm")
         everybody, waiting = "a sign of life of every node", lambda: f"waiting for {', '.join(sorted(missing))}"
         self.wait(lambda: not missing, timeout_s, everybody, waiting)
         # Last: until the first grant the safety node goes back to waiting whenever a node is silent.

@@ -10,7 +10,7 @@ from multiprocessing import Pipe
 from pathlib import Path
 from typing import Final, Protocol
 
-from bid_ros.core.errors import ArmError
+from bid_ros.core.errors import ArmError, RobotAwayError
 from bid_ros.core.fault_words import BUSY, DRIVER
 from bid_ros.core.margins import Margins
 from bid_ros.robots.protocol import (
@@ -181,7 +181,7 @@ class DriverLink:
             self._requests.recv()
             self._requests.send((self._config, release))
             if not self._requests.poll(limit):
-                raise ArmError(
+                raise RobotAwayError(
                     f"no answer from the robot at {self._config.address} within {limit:g} s: check its power, the "
                     "cable and the address, and that no other program is connected to it"
                 )
@@ -189,8 +189,8 @@ class DriverLink:
         except (EOFError, OSError) as error:
             code = self._process.wait()
             raise ArmError(f"{DRIVER} at {self._config.address} ended while it connected ({code})") from error
-        if answer:
-            raise ArmError(answer)
+        if isinstance(answer, ArmError):
+            raise answer
 
     def _ask(self, wait_s: float, request: DriverRequest, *arguments: object) -> object:
         mute = f"{DRIVER} at {self._config.address} does not answer; reset to start it again"

@@ -56,7 +56,7 @@ def drive(open_loop: Opener) -> None:
         loop = open_loop(config, release, memory, requests)
     except ArmError as error:
         with contextlib.suppress(OSError):
-            requests.send(str(error))
+            requests.send(error)
         os._exit(0)
     signal.setitimer(signal.ITIMER_REAL, 0.0)
     # An owner that is gone is found by the loop, which leaves the robot in order.

@@ -27,6 +27,8 @@ from bid_ros.system.stages import check_stages
 from bid_ros.teleop.base import DEVICES
 
 REQUIRED_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
+TWIN_S: Final = 30.0  # for a twin to start
+ROBOT_S: Final = 300.0  # for a person to switch a robot on, which takes a minute or two to start
 LARGEST_DOMAIN: Final = 232  # ROS 2's
 
 
@@ -108,7 +110,7 @@ def decided(system: System, arguments: RunArguments) -> Run:
     if driver != POLICY:
         device = DEVICES.find(driver)
         device.check(system.task, arguments.styles, twin=not arguments.robot_ip)
-        device.read(arguments.device_settings)
+        device.demand_fit(system.task, arguments.device_settings)
     elif arguments.styles:
         raise BidError(
             f"styles are {', '.join(arguments.styles)}, but the driver is {driver}; valid with driver: scripted"
@@ -117,7 +119,7 @@ def decided(system: System, arguments: RunArguments) -> Run:
         device = DEVICES.find(arguments.takeover)
         if not device.help:
             raise BidError(f"takeover is '{arguments.takeover}', a program; valid is a device that a person holds")
-        device.read(arguments.device_settings)
+        device.demand_fit(system.task, arguments.device_settings)
     elif arguments.device_settings:
         raise BidError(
             f"device_settings are '{arguments.device_settings}', but the driver is {driver}; valid with a device"
@@ -152,7 +154,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
         "arm_config": str(system.file("robot.yaml")),
         "robot_ip": address,
         "twin": run.twin,
-        "connect_wait_s": 30.0 if run.twin else 0.0,
+        "connect_wait_s": TWIN_S if run.twin else ROBOT_S,
         "required": [*run.driving_nodes, "safety"],
         "required_wait_s": REQUIRED_S,
     }
@@ -217,6 +219,7 @@ def _episode(run: Run) -> dict[str, Any]:
         "out": str(Path(arguments.out).resolve()),
         "human": arguments.human,
         "takeover": bool(arguments.takeover),
+        "robot_wait_s": 0.0 if run.twin else ROBOT_S,
         "awaited": "" if policy or not DEVICES.find(run.driver).help else run.driver,
         "record_rest": 0.0 if policy or arguments.human else 1.0,
         "slow": arguments.slow,

@@ -1,5 +1,6 @@
 """The seam of teleoperation: commands of a person, devices that drive the arm through safety, and their names."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, Protocol
@@ -13,7 +14,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.registry import Registry, collect
 from bid_ros.core.rotation import Array
 from bid_ros.core.settings import parse_settings, settings
-from bid_ros.core.task import Task
+from bid_ros.core.task import SOURCE, Task
 
 MARKS: Final = ("success", "failure", "discard")
 AXES: Final = ("x", "y", "z", "roll", "pitch", "yaw")
@@ -166,6 +167,7 @@ class DeviceDescriptor:
         rate_hz: chunks a second.
         prepared: whether the arm first goes to the start of an episode; otherwise the device begins where the arm is.
         help: what a person must know to drive, in a few lines.
+        fits: raises BidError if settings do not fit a task, before anything starts.
         complete: from the settings that a person gave to those that the node gets, and a line for the person's
             terminal. It runs in that terminal, not in the node.
     """
@@ -176,6 +178,7 @@ class DeviceDescriptor:
     styles: Callable[[Task], tuple[str, ...]] = lambda task: ()
     settings: type[Any] | None = None
     topics: Callable[[Task, Any], Mapping[str, str]] = lambda task, settings: {}
+    fits: Callable[[Task, Any], None] = lambda task, settings: None
     rate_hz: float = 20.0
     prepared: bool = True
     help: str = ""
@@ -193,6 +196,15 @@ class DeviceDescriptor:
                 raise BidError(f"device '{self.name}' has no settings; leave out: {text}")
             return None
         return parse_settings(self.settings, content or {}, f"settings of device '{self.name}'")
+
+    def demand_fit(self, task: Task, text: str) -> None:
+        """Raise BidError unless the settings in a YAML text are valid, and fit a task."""
+        options = self.read(text)
+        pattern, valid = SOURCE["topic"]
+        for topic in self.topics(task, options):
+            if not re.fullmatch(pattern, topic, re.ASCII):
+                raise BidError(f"device '{self.name}' listens to the topic '{topic}'; valid is {valid}")
+        self.fits(task, options)
 
     def _parsed(self, text: str) -> Any:
         try:

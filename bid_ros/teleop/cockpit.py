@@ -21,7 +21,7 @@ from bid_ros.teleop.nearness import Nearness, ToolLimits
 PREPARE, START, END, UNDO = 0, 1, 2, 3  # of EpisodeEvent
 RUNNING, STOPPED, WAITING = 0, 1, 2  # of SafetyState
 WARN, SCALE = 1, 2  # of its action
-MOVING_MODES: Final = (0, 1)  # of ArmStatus: holding, tracking
+MOVING_MODES: Final = (0, 1, 2)  # of ArmStatus: holding, tracking, and braking, from which the next chunk moves it
 LATCHED_MODES: Final = (3, 4)  # stopped, fault
 ARM_SILENT_S, PICTURE_SILENT_S, NODE_SILENT_S = 0.5, 1.0, 3.5
 OFF_M: Final = 0.02  # of the tool from its set-point, above which something may press against it
@@ -146,8 +146,9 @@ class Cockpit:
             return "waiting", f"Safety waits: {safety.reason}"
         number, granted = self._number(), self._granted(now_ns)
         if event is not None and event.kind == START:
-            fit = arm.mode in MOVING_MODES and self._age(self._newest[ARM_STATUS][0], now_ns) < ARM_SILENT_S
-            if "teleop" in granted and fit:
+            if self._age(self._newest[ARM_STATUS][0], now_ns) > ARM_SILENT_S:
+                return "waiting", f"{number}: waiting for the arm, of which nothing is heard"
+            if "teleop" in granted and arm.mode in MOVING_MODES:
                 return ("moving" if live else "ready"), f"{number}: {'you drive' if live else HOLD}"
             if "policy" in granted:
                 return "policy", f"{number}: the policy drives. Hold a pad or a key to take over"
@@ -227,9 +228,7 @@ class Cockpit:
         found = [f"nothing is heard of the arm for {arm_s:.0f} s"] if arm_s > ARM_SILENT_S else []
         if safety is not None and safety.state == RUNNING and safety.action in (WARN, SCALE):
             found.append(f"safety: {safety.reason}")
-        for camera in self._pictures:
-            if (age := self._dark_s(camera, now_ns)) > PICTURE_SILENT_S:
-                found.append(f"{camera}: no picture for {age:.0f} s")
+        found += self._dark(now_ns)
         for node, (then_ns, status) in self._nodes.items():
             if (age := self._age(then_ns, now_ns)) > NODE_SILENT_S:
                 found.append(f"{node}: silent for {age:.0f} s")
@@ -237,11 +236,21 @@ class Cockpit:
                 found.append(f"{node}: {status.message}")
         return found
 
+    def _dark(self, now_ns: int) -> list[str]:
+        """Return which cameras show nothing; one that never did counts once an episode is prepared."""
+        ages = {camera: self._dark_s(camera, now_ns) for camera in self._cameras}
+        known = EPISODE_EVENT in self._newest
+        return [
+            f"{camera}: no picture {f'for {age:.0f} s' if math.isfinite(age) else 'yet'}"
+            for camera, age in ages.items()
+            if age > PICTURE_SILENT_S and (known or math.isfinite(age))
+        ]
+
     def _recorder(self) -> str:
         if "recorder" not in self._nodes:
             return "none: nothing is recorded"
         rate, left = self._value("recorder", "mb_per_s"), self._value("recorder", "disk_left_s")
-        room = f", disk for {float(left) / 3600:.0f} h" if left and math.isfinite(float(left)) else ""
+        room = f", disk for {_while(float(left))}" if left and math.isfinite(float(left)) else ""
         on = self._said("recorder").startswith("recording")
         well = "" if _level(self._nodes["recorder"][1]) else ", nothing lost"
         return f"{f'writes {rate} MB/s' if on else 'waits for the next episode'}{room}{well}"
@@ -252,6 +261,10 @@ class Cockpit:
         if arm is None or not math.isfinite(arm.gripper_width) or not self._widest:
             return None
         return min(1.0, max(0.0, float(arm.gripper_width) / self._widest))
+
+
+def _while(seconds: float) -> str:
+    return f"{seconds / 3600:.0f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min"
 
 
 def _joined(found: Iterable[Nearness]) -> str:

@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from bid_ros.core.errors import BidError
@@ -13,6 +13,7 @@ from bid_ros.core.task import Task
 from bid_ros.teleop.base import Command, DeviceDescriptor
 from bid_ros.teleop.human import Controller, HumanDevice
 from bid_ros.teleop.joy import HELP, Pad, PadSettings
+from bid_ros.teleop.learn import PadLesson, PadState
 
 # Codes of Linux (input-event-codes.h) and what they are on a gamepad (the kernel's gamepad API).
 STICKS: Final = {0x00: "left_x", 0x01: "left_y", 0x03: "right_x", 0x04: "right_y", 0x10: "hat_x", 0x11: "hat_y"}
@@ -26,6 +27,7 @@ BUTTONS: Final = {
 }
 # Without its driver a pad numbers its buttons in turn, and so has a BTN_C, which no driver's pad has. Sony's then are:
 NUMBERED: Final = 0x132
+PAD_KEYS: Final = range(0x120, 0x140)  # of joysticks and gamepads
 SONY: Final = 0x054C
 SONY_BUTTONS: Final = {
     "south": 0x131,
@@ -78,10 +80,50 @@ class EventPad:
             self.buttons[self._buttons[code]] = value != 0
         elif kind == AXIS_EVENT and code in self._sticks and code in self._ranges:
             low, high = self._ranges[code]
-            self.axes[self._sticks[code]] = 2.0 * (value - low) / max(high - low, 1) - 1.0
+            self.axes[self._sticks[code]] = _share(value, low, high)
         elif kind == SYNC_EVENT and code == DROPPED:
             # What was lost may be the release of the dead man's switch.
             self.buttons = dict.fromkeys(self.buttons, False)
+
+
+def _evdev() -> Any:
+    try:
+        import evdev
+    except ImportError as error:
+        raise BidError(NO_EVDEV) from error
+    return evdev
+
+
+def learn_gamepad(options: GamepadSettings, say: Callable[[str], None]) -> dict[str, dict[str, int]]:
+    """Ask a person for every button and axis of a gamepad; return the settings that name them.
+
+    Args:
+        options: which gamepad.
+        say: tells the person what to press.
+
+    Raises:
+        BidError: there is none, it may not be read, or it was unplugged.
+    """
+    device = _find(_evdev(), options.path)
+    say(f"gamepad '{device.name}' at {device.path}; Ctrl-C ends")
+
+    def read() -> PadState:
+        try:
+            infos = {code: device.absinfo(code) for code, _ in _capabilities(device).get(AXIS_EVENT, [])}
+            pressed = frozenset(device.active_keys())
+        except OSError as error:
+            raise BidError(f"gamepad {device.name} at {device.path} is gone") from error
+        return PadState(pressed, {code: _share(info.value, info.min, info.max) for code, info in infos.items()})
+
+    try:
+        return PadLesson(read, say).learn()
+    finally:
+        device.close()
+
+
+def _share(value: int, low: int, high: int) -> float:
+    """Return where a value is between the ends of its range, -1 to 1."""
+    return 2.0 * (value - low) / max(high - low, 1) - 1.0
 
 
 class Gamepad(Controller):
@@ -95,11 +137,7 @@ class Gamepad(Controller):
     """
 
     def __init__(self, options: GamepadSettings) -> None:
-        try:
-            import evdev
-        except ImportError as error:
-            raise BidError(NO_EVDEV) from error
-        self._device = _find(evdev, options.path)
+        self._device = _find(_evdev(), options.path)
         ranges = {code: (info.min, info.max) for code, info in _capabilities(self._device).get(AXIS_EVENT, [])}
         keys, device = _capabilities(self._device).get(KEY_EVENT, []), self._device
         layout = layout_of(device.name, device.info.vendor, keys, device.active_keys(), options)
@@ -149,7 +187,7 @@ def layout_of(
         raise BidError(
             f"nobody knows which button is which of gamepad '{name}' with buttons {', '.join(map(str, sorted(keys)))} "
             f"(pressed now: {down}); valid is the setting `buttons` with {', '.join(BUTTONS.values())}, each a code: "
-            "hold one and start again to see its code"
+            "bid teleop --learn asks for them"
         )
     axes, buttons = axes | options.axes, options.buttons or buttons
     return {code: axis for axis, code in axes.items()}, {code: button for button, code in buttons.items()}
@@ -166,7 +204,7 @@ def _find(evdev: Any, path: str) -> Any:
     for name in listed:
         with contextlib.suppress(OSError, BidError):  # it was unplugged meanwhile
             device = evdev.InputDevice(name)
-            if any(code in BUTTONS for code in _capabilities(device).get(KEY_EVENT, [])):
+            if any(code in PAD_KEYS for code in _capabilities(device).get(KEY_EVENT, [])):
                 return device
             device.close()
     raise BidError(

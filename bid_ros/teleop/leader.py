@@ -77,10 +77,7 @@ class Leader(TopicController):
     def __init__(self, options: LeaderSettings, joints: int, forward: Callable[[Array], tuple[Array, Array]]) -> None:
         super().__init__(options.silence_s)
         self._options, self._count, self._forward = options, joints, forward
-        for name in ("joints", "signs", "offsets", "scale"):
-            given = len(getattr(options, name))
-            if given not in (0, joints):
-                raise BidError(f"leader's {name} are {given} values; valid are {joints}, one a joint, or none")
+        _check_counts(options, joints)
         factor = np.array(options.signs or (1.0,) * joints) * np.array(options.scale or (1.0,) * joints)
         self._factor, self._offsets = factor, np.array(options.offsets or (0.0,) * joints)
         self._anchor: tuple[Array, Array] | None = None
@@ -145,11 +142,25 @@ class Leader(TopicController):
         return float(np.clip((trigger[0] - closed) / (opened - closed), 0.0, 1.0)) if trigger.size else None
 
 
+def _check_counts(options: LeaderSettings, joints: int) -> None:
+    for name in ("joints", "signs", "offsets", "scale"):
+        given = len(getattr(options, name))
+        if given not in (0, joints):
+            raise BidError(f"leader's {name} are {given} values; valid are {joints}, one a joint, or none")
+
+
+def _fits(task: Task, options: LeaderSettings) -> None:
+    robot = ROBOTS.find(task.robot)
+    if robot.forward is None or not robot.joints:
+        raise BidError(f"robot '{robot.name}' has no forward kinematics, so no leader arm can lead it")
+    _check_counts(options, robot.joints)
+
+
 def _build(task: Task, options: LeaderSettings) -> HumanDevice:
+    _fits(task, options)
     robot = ROBOTS.find(task.robot)
     forward = robot.forward
-    if forward is None or not robot.joints:
-        raise BidError(f"robot '{robot.name}' has no forward kinematics, so no leader arm can lead it")
+    assert forward is not None, "it fits"
     return HumanDevice(task, lambda: Leader(options, robot.joints, forward))
 
 
@@ -161,6 +172,7 @@ DEVICE = DeviceDescriptor(
         options.topic: "sensor_msgs/msg/JointState",
         options.hold_topic: "sensor_msgs/msg/Joy",
     },
+    fits=_fits,
     rate_hz=40.0,
     help=HELP,
 )

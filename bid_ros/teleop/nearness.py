@@ -49,7 +49,7 @@ class ToolLimits:
             opening: as :func:`bid_ros.core.shapes.opening_at_rest`.
         """
         away, what = min(self._walls(position) + self._clearances(position, rotation, opening))
-        found = [Nearness(f"{max(0.0, 100 * away):.0f} cm to {what}", away < NEAR_M)]
+        found = [Nearness(f"{100 * abs(away):.0f} cm {'to' if away >= 0.0 else 'beyond'} {what}", away < NEAR_M)]
         if self._tilt is not None:
             tilt = acos(min(1.0, max(-1.0, -float(rotation[2, 2]))))
             if self._tilt - tilt < NEAR_RAD:

@@ -23,7 +23,7 @@ for chunk in 5 10; do
         --steps "${STEPS:-4000}" --set vqbet.sequential=false vqbet.offset_codes=drawn action_reference=base
       "$bid" policy export "$out/$name" --task "$out/$name.yaml" --out "$out/${name}_bundle"
     fi
-    "$bid" bench pusht --task "$out/$name.yaml" --bundle "$out/${name}_bundle" --decoder vanilla --horizon 1,all --seeds 11,12,13 \
+    "$bid" bench pusht --task "$out/$name.yaml" --bundle "$out/${name}_bundle" --decoder vanilla --action-horizon 1,all --seed 11,12,13 \
       --episodes "$episodes" --runtime onnx --workers "${WORKERS:-2}" \
       --out "$out/runs_$name" >"$out/$name.md"
     echo "== $name done" >&2

@@ -10,7 +10,7 @@ shift $(($# < 3 ? $# : 3))
 steps=${*:-vqbet_terms vqbet train absolute_terms absolute vqbet_samples absolute_samples train_flow flow}
 bid=${BID:-.venv/bin/bid}
 keep=docs/results/data
-six=(--horizon 1,all --noise 0,1.0,1.5)
+six=(--action-horizon 1,all --noise 0,1.0,1.5)
 mkdir -p "$out" "$keep"
 
 data() {
@@ -37,7 +37,7 @@ train_flow() {
 bench() {
   local table=$1 bundle=$2 folder=$3
   shift 3
-  "$bid" bench pusht --bundle "$bundle" --seeds 11,12,13 --episodes "$episodes" --runtime onnx \
+  "$bid" bench pusht --bundle "$bundle" --seed 11,12,13 --episodes "$episodes" --runtime onnx \
     --workers "${WORKERS:-2}" --out "$out/runs_$folder" "$@" >"$out/$table.md"
   cp "$out/runs_$folder/summary.json" "$keep/$table.json"
 }
@@ -51,10 +51,10 @@ for step in $steps; do
     vqbet | absolute) bench "$step" "$bundle" "$folder" --decoder vanilla,ema,bid --variant paper,corrected "${six[@]}" ;;
     # The criterion was chosen on the development seed; what it is made of is compared there too.
     *_terms) bench "$step" "$bundle" "$folder" --decoder vanilla,ema,bid --variant paper,corrected \
-      --terms bid,backward,positive,negative,contrast --seeds 21 --episodes 24 ;;
+      --terms bid,backward,positive,negative,contrast --seed 21 --episodes 24 ;;
     *_samples) bench "$step" "$bundle" "$folder" --decoder vanilla,bid --variant paper --samples 8,16,32 ;;
     train_flow) train_flow ;;
-    flow) bench flow "$out/flow_bundle" flow --decoder vanilla,ema,bid --horizon 1,8 --noise 0,1.0,1.5 ;;
+    flow) bench flow "$out/flow_bundle" flow --decoder vanilla,ema,bid --action-horizon 1,8 --noise 0,1.0,1.5 ;;
     *) echo "error: step '$step' does not exist" >&2; exit 2 ;;
   esac
 done

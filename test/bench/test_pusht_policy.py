@@ -15,7 +15,7 @@ from bid_ros.core.paths import share
 def test_the_shipped_policy_pushes_the_block_home(tmp_path, capsys):
     pytest.importorskip("gym_pusht")
     arguments = ["bench", "pusht", "--bundle", str(share("models", "pusht")), "--decoder", "vanilla,bid"]
-    arguments += ["--horizon", "8", "--noise", "0,1.0", "--episodes", "3", "--seeds", "21", "--samples", "4"]
+    arguments += ["--action-horizon", "8", "--noise", "0,1.0", "--episodes", "3", "--seed", "21", "--samples", "4"]
     assert main([*arguments, "--steps", "220", "--workers", "2", "--out", str(tmp_path), "--json"]) == 0
     cells = {(c["cell"]["decoder"], c["cell"]["noise"]): c for c in json.loads(capsys.readouterr().out)["cells"]}
     assert cells["vanilla", 0.0]["score"][0] > 0.8

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,9 +21,11 @@ from std_msgs.msg import String
 from ur_twin import free_address
 
 from bid_msgs.msg import ArmStatus
-from bid_ros.calibration.limits import limits_of
+from bid_ros.calibration.limits import PARTS, LimitBox, limits_of
+from bid_ros.core.errors import CalibrationError
 from bid_ros.core.rotation import DOWN_QUATERNION
 from bid_ros.core.task import load_task
+from bid_ros.nodes.limits_run import LimitsSession, _Guide
 from bid_ros.nodes.ros_messages import pose_message, pose_stamped, time_message
 from bid_ros.system.folder import find_system
 from bid_ros.system.stages import note_stage
@@ -134,6 +137,20 @@ class Driven(Person):
     def _on_status(self, message: ArmStatus) -> None:
         at = message.tool.position
         self.tool = np.array([at.x, at.y, at.z])
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"), [(("workspace",), "; to measure table and start too: q, then bid calibrate limits"), (PARTS, "")]
+)
+def test_a_limit_that_does_not_fit_one_that_is_not_measured_names_what_to_measure_too(folder, parts, said):
+    """A workspace without the task's own start box; whoever measures all of it is told no more than that."""
+    session = LimitsSession(find_system(folder), parts, 0.01, True, "", lambda text: None, lambda text: "")
+    guide = _Guide(session, None, lambda text: None)  # nobody looks at the arm once its points are taken
+    known = replace(limits_of(session.system.task), workspace=LimitBox((0.31, 0.1, 0.2), (0.4, 0.2, 0.3)))
+    with pytest.raises(CalibrationError, match=r"start: .* valid is .* inside the workspace") as caught:
+        guide._check_together(known)
+    assert ("; to measure" in str(caught.value)) == bool(said)
+    assert f"{said} {folder}" in str(caught.value) if said else True
 
 
 def test_a_person_guides_the_arm_to_points_and_the_limits_are_written_after_a_yes(bench, folder, tmp_path):

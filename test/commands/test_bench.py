@@ -30,7 +30,8 @@ def test_the_published_comparison(task):
 
 
 def test_comma_lists_span_a_grid(task):
-    cells = cells_of(task, "--decoder", "vanilla,bid", "--horizon", "1,all", "--noise", "0, 1.5", "--samples", "1,4")
+    grid = ["--decoder", "vanilla,bid", "--action-horizon", "1,all", "--noise", "0, 1.5", "--samples", "1,4"]
+    cells = cells_of(task, *grid)
     assert len(cells) == 2 * 2 * (1 + 2)
     assert {cell.horizon for cell in cells} == {1, 15}
 
@@ -50,7 +51,7 @@ def test_a_bench_of_a_policy_with_more_history(tmp_path, capsys):
     pytest.importorskip("gym_pusht")
     bundle = make_tiny_vqbet(tmp_path / "bundle", load_task(share("config", "pusht_history.yaml"))).path
     arguments = ["bench", "pusht", "--bundle", str(bundle), "--decoder", "vanilla,bid", "--episodes", "1"]
-    arguments += ["--horizon", "1,all", "--runtime", "onnx", "--workers", "1", "--seeds", "21"]
+    arguments += ["--action-horizon", "1,all", "--runtime", "onnx", "--workers", "1", "--seed", "21"]
     assert main([*arguments, "--steps", "300", "--samples", "16", "--out", str(tmp_path / "out"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [cell["cell"]["horizon"] for cell in found["cells"]] == [1, 5, 1, 5]
@@ -70,7 +71,7 @@ def test_a_bundle_of_a_task_that_push_t_does_not_show(tmp_path, capsys):
 def test_a_bench_from_the_command_line(task, tmp_path, capsys):
     pytest.importorskip("gym_pusht")
     bundle = make_tiny_bundle(tmp_path / "bundle", task)
-    arguments = ["bench", "pusht", "--bundle", str(bundle), "--episodes", "2", "--seeds", "1", "--steps", "6"]
+    arguments = ["bench", "pusht", "--bundle", str(bundle), "--episodes", "2", "--seed", "1", "--steps", "6"]
     arguments += ["--samples", "4", "--workers", "1", "--runtime", "onnx", "--out", str(tmp_path / "out"), "--json"]
     assert main(arguments) == 0
     first = json.loads(capsys.readouterr().out)
@@ -92,10 +93,10 @@ def test_a_bench_from_the_command_line(task, tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--noise", "much"], "--noise is 'much'; valid is a comma list of numbers"),
-        (["--horizon", "16"], "horizon 16 with delay 0 does not fit"),
-        (["--horizon", "long"], "horizon is 'long'"),
+        (["--action-horizon", "16"], "horizon 16 with delay 0 does not fit"),
+        (["--action-horizon", "long"], "horizon is 'long'"),
         (["--decoder", "best"], "decoder 'best' is unknown"),
-        (["--seeds", "0"], "seeds are [0]"),
+        (["--seed", "0"], "seeds are [0]"),
         (["--workers", "0"], "workers is 0"),
         (["--samples", "4", "--decoder", "bid:mode_size=3"], "valid with 4 samples is at most 2"),
         (["--decoder", "bid-paper"], "decoder 'bid-paper' is now written 'bid:variant=paper'"),

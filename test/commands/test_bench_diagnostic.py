@@ -10,8 +10,8 @@ import pytest
 from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
 from bid_ros.core.errors import BidError
 
-FAST = ["--episodes", "500", "--repeats", "2", "--horizon", "1,7", "--noise", "0,0.4"]
-FASTEST = ["--episodes", "100", "--repeats", "2", "--horizon", "1", "--noise", "0.4"]
+FAST = ["--episodes", "500", "--repeats", "2", "--action-horizon", "1,7", "--noise", "0,0.4"]
+FASTEST = ["--episodes", "100", "--repeats", "2", "--action-horizon", "1", "--noise", "0.4"]
 
 
 def bench(*arguments: str) -> int:
@@ -75,8 +75,8 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
         bench(*FAST, "--out", str(tmp_path))
     with pytest.raises(BidError, match="--seed is -1"):
         bench(*FAST, "--seed", "-1", "--out", str(tmp_path))
-    with pytest.raises(BidError, match="--horizon is '1,x'; valid is a comma list of numbers"):
-        bench("--horizon", "1,x")
+    with pytest.raises(BidError, match="--action-horizon is '1,x'; valid is a comma list of numbers"):
+        bench("--action-horizon", "1,x")
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

@@ -60,7 +60,7 @@ def served(task, tmp_path):
 
 def test_a_bundle_that_points_to_a_server_decides_like_the_one_there(served, task, tmp_path):
     finish, port, bundle = served
-    done = bid("remote", f"127.0.0.1:{port}", str(tmp_path / "remote"), "--timeout-ms", "5000")
+    done = bid("remote", f"127.0.0.1:{port}", str(tmp_path / "remote"), "--timeout", "5")
     assert done.returncode == 0, done.stderr
     assert "strong and weak samples, task franka_place" in done.stdout
     seen = blank_observation(task)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bid_ros.cli import GROUPS, build_parser, main
+from bid_ros.cli import FIRST, GROUPS, build_parser, main
 from bid_ros.commands.examples import EXAMPLES, leaves
 from bid_ros.commands.moved import TABLE
 
@@ -47,6 +47,25 @@ def test_the_help_of_every_verb_has_an_example_that_can_be_typed():
         assert f"Example: {verb.prog}" in " ".join(verb.format_help().split()), verb.prog
     for text in EXAMPLES:
         assert parser.parse_args(text.split()).run, text
+
+
+def test_the_help_of_a_verb_of_verbs_has_an_example_of_each():
+    verbs = next(action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction))
+    for verb in ("episodes", "data", "policy", "bench"):
+        assert f"  bid {verb} " in verbs.choices[verb].format_help(), verb
+
+
+def test_every_verb_that_writes_takes_the_short_option_too():
+    for parser in leaves(build_parser()):
+        for action in parser._actions:
+            assert "--out" not in action.option_strings or "-o" in action.option_strings, parser.prog
+
+
+def test_the_help_begins_with_six_verbs(capsys):
+    assert next(iter(GROUPS)) == FIRST and len(GROUPS[FIRST]) == 6
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert capsys.readouterr().out.index(f"\n{FIRST}:\n    up") < 300
 
 
 def test_there_are_no_more_verbs_and_options_than_a_person_can_learn():

@@ -35,7 +35,7 @@ BEYOND_A_RUN = (
 # Folders and files that only the extra `train` serves: the verbs that need them say so.
 OF_VIEWERS = ("rerun_robot", "rerun_sink", "rerun_view", "top_screen")  # imported by `bid view` and `bid top` alone
 WITH_TRAINING = {"importing", "learning", "torch.py", "translated.py", "operators.py"}
-PUSHT = ("bench", "pusht", "--episodes", "1", "--steps", "1", "--seeds", "1", "--decoder", "vanilla", "--workers", "1")
+PUSHT = ("bench", "pusht", "--episodes", "1", "--steps", "1", "--seed", "1", "--decoder", "vanilla", "--workers", "1")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from sensor_msgs.msg import Image
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
 from bid_ros.curation.validate import validate_bag, validate_events
+from bid_ros.formats import build_dataset
 from bid_ros.recording.events import FILE, EventLog
 from bid_ros.recording.writer import BagWriter
 
@@ -116,6 +117,29 @@ def test_a_fault_is_found(make_run, task, kit, tmp_path, spoil, expected):
     bag = spoil(make_run(), kit).write(tmp_path / "bag")
     faults = found(bag, task)
     assert [text for text in faults if re.search(expected, text)], faults
+
+
+@pytest.mark.parametrize(("lasts_s", "said"), [(119.9, False), (130.0, True)])
+def test_an_episode_may_last_as_long_as_a_person_is_given_for_it(make_run, task, kit, tmp_path, lasts_s, said):
+    """``bid record`` gives two minutes, though the task's policy has fewer."""
+    items = [item for item in make_run().items if item[1] != EPISODE_EVENT or item[0] < START + S]
+    end = next(item for item in make_run().items if item[1] == EPISODE_EVENT and item[0] > START + S)
+    at = START + int(lasts_s * S)
+    kit.stamped(end[2], at, "")
+    bag = kit.Run([*items, (at, end[1], end[2])]).write(tmp_path / "bag")
+    assert any("and a person 120 s" in text for text in found(bag, replace(task, episode_timeout=20.0))) == said
+
+
+def test_gaps_are_counted_as_a_data_set_cuts_there(make_run, task, kit, tmp_path):
+    """Gaps of both cameras, in part at the same time, one of the arm, and one before the arm moves, which cuts none."""
+    third = camera_topic("third_person")
+    run = without(make_run(), kit, WRIST, lambda s: 0.18 < s < 0.42 or 0.98 < s < 1.22)
+    run = without(run, kit, third, lambda s: 1.08 < s < 1.32)
+    run = without(run, kit, ARM_STATUS, lambda s: 1.46 < s < 1.76)
+    bag = run.write(tmp_path / "bag")
+    (said,) = (text for text in found(bag, task) if "a data set cuts" in text)
+    pieces = len(build_dataset([bag], task).episode_ends)
+    assert pieces > 2 and f"into {pieces} pieces, first at " in said, said
 
 
 def test_an_object_that_is_held_at_the_end_is_no_success_of_placing(make_run, task, kit, tmp_path):

@@ -1,5 +1,6 @@
 """Scripted demonstrations in lockstep: what they record, and the verb that writes a data set of them."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -74,7 +75,9 @@ def test_the_verb_writes_a_data_set_and_keeps_what_it_has(tmp_path, capsys):
     assert main([*command, "clean=1", "diverse=0"]) == 0
     part = tmp_path / "data.parts" / "clean_100000.npz"
     written = part.stat().st_mtime_ns
-    assert main([*command, "clean=2", "diverse=1"]) == 0
+    capsys.readouterr()
+    assert main([*command, "clean=2", "diverse=1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["demonstrations"] == {"clean": 2, "diverse": 1}
     assert Dataset.load(out).labels == ("clean", "clean", "diverse") and part.stat().st_mtime_ns == written
     assert main([*command, "clean=0", "diverse=0"]) == 2
     assert "no demonstration is asked for" in capsys.readouterr().err

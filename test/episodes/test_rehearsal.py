@@ -163,6 +163,10 @@ def test_the_command_writes_a_run_that_tables_understand(root, task, tmp_path, c
     assert run["hardware"] == "rehearsal" and run["results"][0]["outcome"] in ("timeout", "dropped")
     assert main(["episodes", "table", str(tmp_path / "run.json")]) == 0
     assert "bid+lead, N = 4" in capsys.readouterr().out
+    assert main(["episodes", "table", str(tmp_path / "run.json"), "--json"]) == 0
+    (cell,) = json.loads(capsys.readouterr().out)
+    assert (cell["decoder"], cell["episodes"]) == ("bid+lead, N = 4, rehearsal", 1)
+    assert cell["rate"] == cell["successes"]
 
 
 def test_the_command_refuses_no_episode(capsys):

@@ -105,7 +105,7 @@ def test_the_first_rows_repeat_the_first_observation(data):
 
 def test_the_command_writes_a_table_json_a_picture_and_a_page(bundle, data, tmp_path, capsys):
     out = tmp_path / "out"
-    command = ["evaluate", "franka_place", str(data), "--bundle", str(bundle), "--decoders", "vanilla,bid"]
+    command = ["evaluate", "franka_place", str(data), "--bundle", str(bundle), "--decoder", "vanilla,bid"]
     assert main([*command, "--samples", "4", "--runtime", "onnx", "--out", str(out), "--json"]) == 0
     said = capsys.readouterr()
     found = json.loads(said.out)
@@ -126,7 +126,7 @@ def test_the_command_writes_a_table_json_a_picture_and_a_page(bundle, data, tmp_
 @pytest.mark.parametrize(
     ("system", "options", "sentence"),
     [
-        ("franka_place", ["--decoders", " "], "valid is a comma list of one or more"),
+        ("franka_place", ["--decoder", " "], "valid is a comma list of one or more"),
         ("franka_place", ["--episodes", "-1"], "--episodes is -1; valid is 0 or more"),
         ("franka_place", ["--workers", "0"], "workers is 0; valid is 1 to 1024"),
         ("nowhere", [], "valid are a system's folder, franka_place, ur5_pick, a task file, or pusht"),

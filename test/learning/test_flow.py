@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -94,7 +95,8 @@ def test_the_command_line_trains_a_flow(task, task_file, dataset, tmp_path, caps
     dataset.save(tmp_path / "data.npz")
     arguments = ["train", str(tmp_path / "data.npz"), "--task", str(task_file), "--family", "flow", "--steps", "2"]
     small = ["--set", "network.widths=[16,32]", "network.condition=32", "--out", str(tmp_path / "run")]
-    assert main([*arguments, *small]) == 0
+    assert main([*arguments, *small, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 2
     assert RunFolder(tmp_path / "run").config().diffusion == replace(FLOW, sampling_steps=5)
     out = ["--task", str(task_file), "--out", str(tmp_path / "bundle"), "--sampling-steps", "2"]
     assert main(["policy", "export", str(tmp_path / "run"), *out]) == 0

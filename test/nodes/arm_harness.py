@@ -50,8 +50,9 @@ def arm_parameters(address: str, name: str = "franka_place", **changes):
 class Harness:
     """Plays policy and safety: heartbeats, chunks, and what the arm node says to them."""
 
-    def __init__(self, bench, name: str = "franka_place", **changes):
-        self.bench = bench
+    def __init__(self, bench, name: str = "franka_place", late: bool = False, **changes):
+        """``late``: the twin is started by the test, after the arm node."""
+        self.bench, self.name = bench, name
         system = find_system(name)
         task = str(system.file("task.yaml"))
         self.task = load_task(task)
@@ -77,7 +78,8 @@ class Harness:
         self._reset = node.create_client(Trigger, "/arm/reset")
         bench.grant("policy")
         self.address = free_address()
-        bench.start("twin", {"task": task, "address": self.address})
+        if not late:
+            bench.start("twin", {"task": task, "address": self.address})
         bench.start("arm", arm_parameters(self.address, name, **changes))
 
     def _on_pose(self, message):

@@ -21,6 +21,11 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.robotiq.driver import RobotiqConfig
 from bid_ros.robots.ur.config import UrConfig
+from bid_ros.system.folder import find_system
+
+
+def bench_task(harness):
+    return str(find_system(harness.name).file("task.yaml"))
 
 
 @pytest.mark.parametrize("never", ["policy", "safety"])
@@ -95,6 +100,13 @@ def test_a_twin_that_ends_is_a_fault_and_the_node_lives_on(bench):
     assert harness.bench.until(lambda: len(harness.statuses) > count + 20)
     assert harness.bench.processes["arm"].poll() is None
     assert not harness.reset().success, "a reset succeeded without a robot"
+    # Rebooted: nothing comes back by itself, and the same run goes on after a reset.
+    harness.streaming = False
+    bench.start("twin", {"task": bench_task(harness), "address": harness.address})
+    assert bench.until(lambda: harness.reset().success, START_S), harness.statuses[-1].reason
+    assert harness.until_mode(ArmStatus.HOLDING)
+    harness.start = None
+    harness.track(steps=15)
 
 
 @pytest.mark.parametrize("died", [False, True])
@@ -148,6 +160,24 @@ def test_no_address_ends_the_node_with_one_sentence(bench):
     status, output = bench.finish("arm", START_S)
     assert status == 2
     assert output.count("error: ") == 1 and "robot_ip is empty" in output and "Traceback" not in output
+
+
+def test_a_robot_that_is_switched_on_late_is_awaited_and_stays_stopped_until_a_reset(bench):
+    """It is no twin to the arm node, which would let a twin begin at once."""
+    harness = Harness(bench, "ur5_pick", late=True, twin=False, connect_wait_s=START_S)
+    assert bench.until(lambda: bench.node.count_publishers("/arm/status"), START_S)
+    # It takes seconds to start, so the first connection has failed before.
+    bench.start("twin", {"task": bench_task(harness), "address": harness.address})
+    assert bench.until(lambda: harness.statuses and harness.tool is not None, START_S), "it was not awaited"
+    assert harness.mode() == ArmStatus.STOPPED
+    reason = harness.statuses[-1].reason
+    assert reason.startswith("the robot was not ready when the run began (robot at ") and "then reset" in reason
+    assert bench.until(lambda: harness.reset().success, START_S), harness.statuses[-1].reason
+    assert harness.until_mode(ArmStatus.HOLDING)
+    bench.processes["arm"].send_signal(signal.SIGTERM)
+    status, output = bench.finish("arm", 30.0)
+    assert status == 0 and f"error: robot at {harness.address}: " in output
+    assert f"waiting for it, {START_S:g} s in all: Ctrl-C ends the run" in output
 
 
 def test_a_robot_that_does_not_answer_ends_the_node_with_one_sentence(bench):

@@ -300,12 +300,15 @@ def test_the_command_replaces_its_file_and_says_the_same_after_a_bag_was_added(m
     first = capsys.readouterr().err.splitlines()
     assert first[1] == "  episode 1: left out: timeout" and "of 2 episodes" in first[0]
     shutil.move(tmp_path / "later", bags[1])
-    assert main(["data", "build", str(tmp_path / "runs"), *out]) == 0
-    lines = capsys.readouterr().err.splitlines()
+    assert main(["data", "build", str(tmp_path / "runs"), *out, "--json"]) == 0
+    printed = capsys.readouterr()
+    lines, report = printed.err.splitlines(), json.loads(printed.out)
     assert [*lines[:2], *lines[4:6]] == first[:4]
     whole = build_dataset(bags, load_task(tmp_path / "task.yaml"))
     assert lines[6] == f"{tmp_path}/data/set: 3 episodes, {whole.rows} rows, sha256 {whole.sha256}"
     assert Dataset.load(tmp_path / "data" / "set").sha256 == whole.sha256
+    assert (report["episodes"], report["rows"], report["sha256"]) == (3, whole.rows, whole.sha256)
+    assert [bag["reasons"] for bag in report["bags"]] == [["episode 1: left out: timeout"]] * 3
 
 
 def test_kept_rows_are_not_those_of_another_task_a_changed_bag_or_damaged_files(make_run, task, tmp_path, kept):

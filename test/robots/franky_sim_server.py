@@ -1,4 +1,4 @@
-"""Serves one simulated FR3 on a free loopback address, prints the address, and ends when its stdin closes.
+"""Serves one simulated FR3 on a free loopback address, or ``address=``, prints it, and ends when its stdin closes.
 
 Lines there are commands: ``speed`` is answered with that of the fastest joint, rad/s; ``forget`` makes its hand one
 that was not homed, as one that was switched on anew; after ``carry 0.5`` the robot's estimate of external forces is as
@@ -44,7 +44,8 @@ go_first()
 simulator = MujocoSimulator()
 robot = simulator.add_robot(initial_hand_width=0.08)
 ToldRobot.take_over(robot)
-controller = FrankaController(simulator, *CANDIDATES, patience=SHARED)
+addresses = [text.removeprefix("address=") for text in sys.argv[1:]]
+controller = FrankaController(simulator, *(addresses or CANDIDATES), patience=SHARED)
 controller.start()
 print(controller.hostname, flush=True)
 loop = StepLoop("the robot", STEP_NS, controller.tick, 5 * STEP_NS)

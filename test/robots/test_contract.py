@@ -325,6 +325,13 @@ def test_a_silent_robot_is_a_fault_until_a_person_recovers(own_servers, case):
     with pytest.raises(ArmError, match=server.address):
         arm.recover()
     assert server.address in arm.state().fault, "the state stays readable when recovery fails"
+    if case.ports:  # rebooted, it has its address again; one behind ROS has a name that goes with its process
+        own_servers(*case.server, f"address={server.address}")
+        with pytest.raises(ArmError, match="first"):
+            space.start(arm)
+        arm.recover()
+        space.start(arm)
+        assert arm.state().in_control and not arm.state().fault
     arm.stop()
     arm.close()
     arm.close()

@@ -1,8 +1,8 @@
 """Serves one simulated UR5e or, as a ``cb3``, UR5 with a gripper on a free loopback address and prints the address.
 
-Arguments: ``e-series`` or ``cb3``, and a software version such as ``5.11.0.0`` if it matters. It then obeys the
-commands of the pendant (:mod:`bid_ros.robots.ur.twin.pendant`) on its standard input, and ``last motion``, which is
-answered by the steady time in ns at which a joint last moved.
+Arguments: ``e-series`` or ``cb3``, and ``address=`` or a software version such as ``5.11.0.0`` if it matters. It then
+obeys the commands of the pendant (:mod:`bid_ros.robots.ur.twin.pendant`) on its standard input, and ``last motion``,
+which is answered by the steady time in ns at which a joint last moved.
 """
 
 import sys
@@ -38,7 +38,7 @@ class WatchedPlant(KinematicPlant):
 
 
 def served(generation, version=()):
-    for address in CANDIDATES:
+    for address in addresses or CANDIDATES:
         plant = WatchedPlant()
         config = UrControllerConfig(address, generation, version, unlock_delay_s=0.5)
         twin = UrController(config, plant, ARMS[generation], RobotiqTwin(KinematicFingers()))
@@ -52,7 +52,9 @@ def served(generation, version=()):
 
 # A robot's controller shares its computer with nobody; this one at least goes first.
 go_first()
-twin, plant = served(sys.argv[1], *(tuple(map(int, text.split("."))) for text in sys.argv[2:]))
+addresses = [text.removeprefix("address=") for text in sys.argv[2:] if text.startswith("address=")]
+versions = [tuple(map(int, text.split("."))) for text in sys.argv[2:] if not text.startswith("address=")]
+twin, plant = served(sys.argv[1], *versions)
 print(twin.hostname, flush=True)
 for line in sys.stdin:
     if line.strip() == "last motion":

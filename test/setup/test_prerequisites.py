@@ -50,6 +50,13 @@ def test_another_python_is_refused_with_those_that_are_valid(tools):
     assert "is not supported; valid are Python 3.11 and 3.12 (set PYTHON=...)" in done.stderr
 
 
+def test_a_command_that_is_silent_for_long_says_that_it_runs_and_keeps_its_status():
+    words = [ROOT / "scripts/telling.sh", "building", "bash", "-c", "read -t 0.35 <> <(:) ; echo done; exit 7"]
+    done = subprocess.run(words, env={**os.environ, "TELL_S": "0.1"}, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (7, "done\n")
+    assert set(done.stderr.splitlines()) == {"building: 0 s"} and done.stderr.count("\n") >= 2
+
+
 def packages_of(text: str) -> set[str]:
     (line,) = re.findall(r"^sudo apt-get install (.*)$", text, re.MULTILINE)
     return set(line.split())

@@ -199,6 +199,13 @@ def test_a_system_without_a_policy_says_how_to_get_one(tmp_path, name):
     assert describe(find_system(folder), RunArguments(driver="exercise"))
 
 
+def test_a_robot_may_be_switched_on_late_and_nobody_gives_up_before(system, bundle):
+    for address, least_s, more_s in (("", 30.0, 0.0), ("172.16.0.2", 300.0, 300.0)):
+        found = system(bundle=bundle, robot_ip=address, unstaged=bool(address))
+        assert found["arm"].parameters["connect_wait_s"] == least_s
+        assert found["episode"].parameters["robot_wait_s"] == more_s
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -206,6 +213,11 @@ def test_a_system_without_a_policy_says_how_to_get_one(tmp_path, name):
         ({"driver": "scripted", "styles": ("wild",)}, "style is 'wild'; valid for .* are clean, diverse"),
         ({"driver": "scripted", "robot_ip": "172.16.0.2"}, "device 'scripted' works in the twin only"),
         ({"device_settings": "deadzone: 0.1"}, "device_settings are .* but the driver is policy"),
+        (
+            {"driver": "joy", "device_settings": "topic: 'a b'"},
+            "device 'joy' listens to the topic 'a b'; valid is a ROS",
+        ),
+        ({"driver": "leader", "device_settings": "signs: [1]"}, "leader's signs are 1 values; valid are [67]"),
         ({"driver": "joy", "device_settings": "speed: 1"}, "settings of device 'joy': unknown field 'speed'"),
         ({"driver": "scripted", "device_settings": "speed: 1"}, "device 'scripted' has no settings"),
         ({"styles": ("clean",)}, "styles are clean, but the driver is policy"),

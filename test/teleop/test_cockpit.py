@@ -67,7 +67,7 @@ def test_its_numbers_are_those_of_the_messages():
     assert (PREPARE, START, END, cockpit.UNDO) == (event.PREPARE, event.START, event.END, event.UNDO)
     assert (cockpit.RUNNING, cockpit.STOPPED, cockpit.WAITING) == (safety.RUNNING, safety.STOPPED, safety.WAITING)
     assert (cockpit.WARN, cockpit.SCALE) == (safety.WARN, safety.SCALE)
-    assert cockpit.MOVING_MODES == (arm.HOLDING, arm.TRACKING)
+    assert cockpit.MOVING_MODES == (arm.HOLDING, arm.TRACKING, arm.STOPPING)
     assert cockpit.LATCHED_MODES == (arm.STOPPED, arm.FAULT)
 
 
@@ -179,3 +179,31 @@ def test_the_end_has_its_reason(said, stop, why):
     run.says("episode", said)
     run.safety(state=1 if stop else 0, reason=stop)
     assert run.cockpit.ending() == why
+
+
+def test_an_arm_that_brakes_after_the_pad_was_let_go_may_move_on():
+    run = Run()
+    run.event(START)
+    run.grant("teleop")
+    run.arm(mode=2)
+    assert run.shown()["state"] == "ready" and run.shown(live=True)["state"] == "moving"
+    run.now_ns += 6 * SECOND // 10
+    run.grant("teleop")
+    shown = run.shown(live=True)
+    assert shown["state"] == "waiting" and shown["text"].endswith("waiting for the arm, of which nothing is heard")
+
+
+def test_a_camera_that_never_showed_anything_is_said_once_an_episode_is_prepared():
+    run = Run()
+    run.cockpit.see("wrist", run.now_ns)
+    assert run.shown()["banner"] == []
+    run.event(PREPARE)
+    assert run.shown()["banner"] == ["third_person: no picture yet"]
+    run.now_ns += 3 * SECOND
+    assert "wrist: no picture for 3 s" in run.shown()["banner"]
+
+
+def test_a_disk_that_is_nearly_full_is_told_in_minutes():
+    run = Run()
+    run.says("recorder", "recording", mb_per_s="4", disk_left_s="1500")
+    assert run.shown()["recorder"] == "writes 4 MB/s, disk for 25 min, nothing lost"

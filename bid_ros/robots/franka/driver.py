@@ -5,7 +5,7 @@ from typing import Final
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, Array, Dynamics
 from bid_ros.robots.franka.config import FrankaConfig
-from bid_ros.robots.franka.errors import FRANKY_ERRORS, sentence
+from bid_ros.robots.franka.errors import FRANKY_ERRORS, arm_error, sentence
 from bid_ros.robots.franka.hand import MAX_WIDTH, FrankaHand
 from bid_ros.robots.gripper import GripperThread
 from bid_ros.robots.link import DriverLink
@@ -64,7 +64,7 @@ class FrankaArm(ProcessArm):
             )
             hand.start()
         except FRANKY_ERRORS as error:
-            raise ArmError(sentence(self._address, error)) from error
+            raise arm_error(self._address, error) from error
         return hand
 
     def _lose_hand(self, error: Exception) -> None:

@@ -2,6 +2,8 @@
 
 import franky
 
+from bid_ros.core.errors import ArmError, RobotAwayError
+
 # franky raises RuntimeError("Net Exception") if libfranka passes on an error of its socket library.
 FRANKY_ERRORS: tuple[type[Exception], ...] = (
     franky.Exception,
@@ -15,6 +17,12 @@ def sentence(address: str, error: Exception) -> str:
     """Return one sentence with the robot, the message of libfranka, and what to check."""
     text = " ".join(str(error).split()).removeprefix("libfranka: ").rstrip(".")
     return f"robot at {address}: {text}: {_advice(error, text)}"
+
+
+def arm_error(address: str, error: Exception) -> ArmError:
+    """Return what a connection raised: whether a person at the robot can change it, or only this computer's user."""
+    ours = isinstance(error, franky.IncompatibleVersionException | franky.RealtimeException)
+    return (ArmError if ours else RobotAwayError)(sentence(address, error))
 
 
 def _advice(error: Exception, text: str) -> str:

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.consistency import TOOL_M, TOOL_RAD, tool_error
-from bid_ros.robots.franka.errors import FRANKY_ERRORS, sentence
+from bid_ros.robots.franka.errors import FRANKY_ERRORS, arm_error
 from bid_ros.robots.franka.loop import FrankaLoop
 from bid_ros.robots.franka.robot import FrankaRobot, open_robot
 from bid_ros.robots.process import drive, go_first
@@ -24,7 +24,7 @@ def _open_loop(config: FrankaConfig, _: bool, memory: DriverMemory, requests: Co
         go_first()  # libfranka gave this thread the highest priority of all, which only its own thread needs
         robot = FrankaRobot(config, opened)
     except FRANKY_ERRORS as error:
-        raise ArmError(sentence(config.address, error)) from error
+        raise arm_error(config.address, error) from error
     missed, turned = tool_error(robot.tool, robot.newest())
     # Not `>`, which a damaged state, NaN, would pass.
     if not (missed <= TOOL_M and turned <= TOOL_RAD):

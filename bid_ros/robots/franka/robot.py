@@ -14,7 +14,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.franka.config import FrankaConfig
-from bid_ros.robots.franka.errors import FRANKY_ERRORS, sentence
+from bid_ros.robots.franka.errors import FRANKY_ERRORS, arm_error, sentence
 from bid_ros.robots.franka.motion import JointTracking, ToolTracking, Tracking, recovered
 from bid_ros.robots.franka.reading import FrankaReading
 from bid_ros.robots.protocol import TimedJoints, TimedSetpoint
@@ -58,7 +58,7 @@ def open_robot(config: FrankaConfig) -> franky.Robot:
     try:
         return _configured(config)
     except FRANKY_ERRORS as error:
-        raise ArmError(sentence(config.address, error)) from error
+        raise arm_error(config.address, error) from error
 
 
 def _configured(config: FrankaConfig) -> franky.Robot:

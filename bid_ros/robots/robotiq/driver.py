@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from bid_ros.core.errors import ArmError
+from bid_ros.core.errors import ArmError, RobotAwayError
 from bid_ros.core.settings import settings
 from bid_ros.robots.gripper import HasEnded
 from bid_ros.robots.robotiq.registers import CLOSED_REGISTER, FORCE_RANGE, MAX_OPENING, OPEN_REGISTER, PORT, SPEED_RANGE
@@ -101,7 +101,7 @@ class RobotiqGripper:
         try:
             self._socket = socket.create_connection((config.address or address, PORT), config.timeout_s)
         except OSError as error:
-            raise ArmError(
+            raise RobotAwayError(
                 f"{self._where}: {_reason(error)}: check that the gripper's URCap is installed and its cable plugged in"
             ) from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.core.errors import ArmError
+from bid_ros.core.errors import ArmError, RobotAwayError
 from bid_ros.robots.bus import Bus, Channel, Request
 from bid_ros.robots.gripper import GripperThread
 from bid_ros.robots.ros.config import RosConfig
@@ -145,7 +145,8 @@ class RosLink:
         end = time.monotonic() + self._config.connect_timeout_s
         while problem := self._absent():
             if time.monotonic() > end:
-                raise ArmError(problem)
+                named = self.joints.known() and self.joints.missing(self._names)
+                raise (ArmError if named else RobotAwayError)(problem)
             time.sleep(POLL_S)
 
     def read(self) -> JointReading:

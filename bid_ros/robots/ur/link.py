@@ -3,7 +3,7 @@
 import socket
 from typing import Final
 
-from bid_ros.core.errors import ArmError
+from bid_ros.core.errors import RobotAwayError
 from bid_ros.robots.link import DriverLink
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
@@ -31,12 +31,12 @@ class UrLink(DriverLink):
 
 
 def _demand_answer(config: UrConfig) -> None:
-    """Raise ArmError if nothing listens. ur_rtde in the process would need seconds for that."""
+    """Raise RobotAwayError if nothing listens. ur_rtde in the process would need seconds for that."""
     for port, name in PORTS:
         try:
             socket.create_connection((config.address, port), config.connect_timeout_s).close()
         except OSError as error:
             reason = error.strerror or str(error)
-            raise ArmError(
+            raise RobotAwayError(
                 f"robot at {config.address}: {reason} on port {port} ({name}): check the address, power and cable"
             ) from error

@@ -18,7 +18,7 @@ from dashboard_client import DashboardClient
 from rtde_control import RTDEControlInterface
 from rtde_receive import RTDEReceiveInterface
 
-from bid_ros.core.errors import ArmError
+from bid_ros.core.errors import ArmError, RobotAwayError
 from bid_ros.robots.process import drive
 from bid_ros.robots.protocol import DriverMemory
 from bid_ros.robots.ur.config import UrConfig
@@ -49,7 +49,8 @@ def open_ur(config: UrConfig, release: bool) -> UrRobot:
         release: a person asked for it: release a protective stop and end whatever program runs.
 
     Raises:
-        ArmError: the robot is of an unknown version, in local mode, not ready, or refuses.
+        ArmError: the robot is of an unknown version, or refuses.
+        RobotAwayError: it does not answer, or is in local mode or not ready, which a person changes at the robot.
     """
     try:
         own = OWN_RATES[_prepare(config.address, release)]
@@ -61,7 +62,7 @@ def open_ur(config: UrConfig, release: bool) -> UrRobot:
         robot = UrRobot(config, rate, receive, RTDEControlInterface(config.address, float(rate)), echo)
         configure(config, robot)
     except LIBRARY_ERRORS as error:
-        raise ArmError(f"robot at {config.address}: {_explained(str(error))}") from error
+        raise RobotAwayError(f"robot at {config.address}: {_explained(str(error))}") from error
     return robot
 
 
@@ -90,13 +91,13 @@ def _prepare(address: str, release: bool) -> int:
             "and 5.4 and later 5.x (e-Series)"
         )
     if version >= KNOWS_REMOTE and not dashboard.isInRemoteControl():
-        raise ArmError(f"robot at {address} is in local mode: switch it to remote control on the pendant")
+        raise RobotAwayError(f"robot at {address} is in local mode: switch it to remote control on the pendant")
     if release:
         _release(address, dashboard)
     _demand_ready(address, dashboard)
     if dashboard.running():
         if not release:
-            raise ArmError(f"robot at {address} runs another program: stop that on the pendant first")
+            raise RobotAwayError(f"robot at {address} runs another program: stop that on the pendant first")
         dashboard.stop()
     dashboard.disconnect()
     return version[0]
@@ -118,10 +119,10 @@ def _release(address: str, dashboard: DashboardClient) -> None:
 def _demand_ready(address: str, dashboard: DashboardClient) -> None:
     safety = dashboard.safetymode().split(":")[-1].strip()
     if safety not in ("NORMAL", "REDUCED"):
-        raise ArmError(f"robot at {address} is in the safety mode {safety}: clear that at the robot, then reset")
+        raise RobotAwayError(f"robot at {address} is in the safety mode {safety}: clear that at the robot, then reset")
     mode = dashboard.robotmode().split(":")[-1].strip()
     if mode != "RUNNING":
-        raise ArmError(
+        raise RobotAwayError(
             f"robot at {address} is in the mode {mode}: switch it on and release its brakes on the pendant, then reset"
         )
 

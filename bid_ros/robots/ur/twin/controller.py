@@ -1,7 +1,7 @@
 """The UR twin: a controller that the unmodified ur_rtde client cannot tell from a robot for what bid_ros uses.
 
-It serves RTDE (30004), the Dashboard (29999) and the script port (30003) of one address, and steps an arm at the rate
-of its generation. ``python -m bid_ros.robots.ur.twin --address 127.0.0.2 --no-physics`` runs one alone.
+It serves RTDE (30004), the Dashboard (29999) and the script ports (30001 to 30003) of one address, and steps an arm at
+the rate of its generation. ``python -m bid_ros.robots.ur.twin --address 127.0.0.2 --no-physics`` runs one alone.
 Run it in a process of its own: ur_rtde's constructors hold Python's lock while they wait for the controller's answers,
 so a twin in the same process cannot give them.
 """
@@ -20,7 +20,7 @@ from bid_ros.robots.ur.twin.dashboard import DASHBOARD_PORT, DashboardSession
 from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.plant import Plant
 from bid_ros.robots.ur.twin.rtde_server import RtdeSession, write_constants, write_outputs
-from bid_ros.robots.ur.twin.script_port import SCRIPT_PORT, ScriptSession
+from bid_ros.robots.ur.twin.script_port import OTHER_PORTS, SCRIPT_PORT, ScriptSession
 from bid_ros.sim.loop import StepLoop
 from bid_ros.sim.net import Switchboard
 
@@ -75,7 +75,8 @@ class UrController:
         try:
             listen(RTDE_PORT, "RTDE", partial(RtdeSession, machine))
             listen(DASHBOARD_PORT, "dashboard", partial(DashboardSession, machine))
-            listen(SCRIPT_PORT, "script port", partial(ScriptSession, machine))
+            for port in (SCRIPT_PORT, *OTHER_PORTS):
+                listen(port, "script port", partial(ScriptSession, machine))
             if self._gripper is not None:
                 listen(GRIPPER_PORT, "gripper", partial(GripperSession, self._gripper))
         except ArmError:

@@ -41,6 +41,7 @@ CONSTANTS: Final[Mapping[str, tuple[str, float]]] = {
     "actual_joint_voltage": ("VECTOR6D", 48.0),
     **dict.fromkeys(("actual_main_voltage", "actual_robot_voltage"), ("DOUBLE", 48.0)),
     **dict.fromkeys(("actual_digital_input_bits", "actual_digital_output_bits"), ("UINT64", 0)),
+    "tcp_force_scalar": ("DOUBLE", 0.0),  # N; as actual_TCP_force
     **{f"standard_analog_{way}{number}": ("DOUBLE", 0.0) for way in ("input", "output") for number in (0, 1)},
 }
 # What the driver reads, what ur_rtde needs for its control script, and what it asks for if nobody names fields.

@@ -115,10 +115,8 @@ class UrMachine:
 
     def run(self) -> None:
         """Run the uploaded control script in place of what runs now; refused if the robot cannot move."""
-        refusal = ""
-        if self.config.e_series and not self.remote_control:
-            refusal = "the robot is in local control"
-        elif not self.ready:
+        refusal = "the robot is in local control" if self._local else ""
+        if not refusal and not self.ready:
             mode, safety = self.robot_mode.name, self.safety_mode.name
             refusal = f"the robot mode is {mode} and the safety mode {safety}; needed are RUNNING and NORMAL"
         if refusal:
@@ -127,6 +125,15 @@ class UrMachine:
         self.end_program("another program was started")
         self._program = ControlProgram(COMMANDS, self.robot, self.inputs, self.outputs, 1.0 / self.config.rate)
         self.runtime = RuntimeState.PLAYING
+
+    def stop_by_script(self) -> None:
+        """End the program as somebody's ``stop program`` does; an e-Series in local control takes no scripts."""
+        if not self._local:
+            self.end_program("a client sent stop program")
+
+    @property
+    def _local(self) -> bool:
+        return self.config.e_series and not self.remote_control
 
     def release_uploader(self) -> None:
         """End ur_rtde's wait for a program of the user's own, which is refused.

@@ -90,6 +90,7 @@ COMMANDS: Final[dict[str, Callable[[UrMachine, str], None]]] = {
     "emergency stop": lambda machine, _: machine.emergency_stop(),
     "release emergency stop": lambda machine, _: machine.release_emergency_stop(),
     "power off": lambda machine, _: machine.power_off(),
+    "power on": lambda machine, _: machine.brake_release(),
     "stop program": lambda machine, _: machine.end_program("the pendant stopped it"),
     "speed": _set_speed,
     "local": partial(_switch, False),

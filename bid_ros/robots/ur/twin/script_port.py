@@ -1,6 +1,7 @@
 """The script port: the twin knows ur_rtde's control script when it sees it and refuses every other program.
 
-It does not interpret URScript. What the control script does is emulated (``program.py``).
+It does not interpret URScript, but for the line ``stop program``. What the control script does is emulated
+(``program.py``).
 """
 
 import re
@@ -13,6 +14,8 @@ from bid_ros.sim.net import Misbehaviour, TwinSession
 
 # The real-time interface, to which ur_rtde uploads.
 SCRIPT_PORT: Final = 30003
+OTHER_PORTS: Final = (30001, 30002)  # the primary and the secondary interface take programs too
+STOP: Final = "stop program"  # what any program on the network may send to end the one that runs
 MAX_SCRIPT: Final = 1_000_000  # bytes
 _OFFSET: Final = re.compile(r"reg_offset_float = # float register offset\n(\d+)")
 _MARKS: Final = ("def process_cmd(cmd):", "RTDE Control Script Loaded")
@@ -34,6 +37,9 @@ class ScriptSession(TwinSession):
         self._text += data
         try:
             while text := cut_program(self._text):
+                if text.strip() == STOP:
+                    self.machine.stop_by_script()
+                    continue
                 demand_control_script(text)
                 self.machine.run()
         except Misbehaviour as error:

@@ -347,6 +347,23 @@ def test_unsupported_command_fails_at_the_client_at_once(bench, name):
     assert bench.twin.log().count("is not simulated by the twin") == before + 1
 
 
+def test_stop_program_of_another_client_ends_the_program(bench):
+    bench.recover()
+    for port in (30001, 30002, 30003):
+        with socket.create_connection((bench.twin.address, port), 2.0) as other:
+            other.sendall(b"stop program\n")
+            wait_until(lambda: not bench.control.isProgramRunning())
+        bench.recover()
+    assert bench.twin.log().count("a client sent stop program") == 3
+
+
+def test_a_field_that_the_twin_lacks_is_refused_at_the_client(bench):
+    with pytest.raises(Exception, match="elbow_position"):
+        rtde_receive.RTDEReceiveInterface(bench.twin.address, 125.0, ["timestamp", "elbow_position"])
+    known = rtde_receive.RTDEReceiveInterface(bench.twin.address, 125.0, ["timestamp", "tcp_force_scalar"])
+    known.disconnect()
+
+
 # --- RTDEReceiveInterface ---------------------------------------------------------------------------------------------
 
 

@@ -40,10 +40,13 @@ class Runner:
     """Counts how often it is to run."""
 
     def __init__(self):
-        self.runs = 0
+        self.runs = self.stops = 0
 
     def run(self):
         self.runs += 1
+
+    def stop_by_script(self):
+        self.stops += 1
 
 
 class Uploads(ScriptSession):
@@ -66,6 +69,14 @@ def test_script_runs_once_it_is_complete():
     assert uploads.machine.runs == 1
     uploads.received(text + text)
     assert uploads.machine.runs == 3 and not uploads.refusals
+
+
+def test_stop_program_ends_the_program_and_is_none_itself():
+    uploads = Uploads()
+    uploads.received(b"stop pro")
+    assert not uploads.machine.stops
+    uploads.received(b"gram\n")
+    assert (uploads.machine.stops, uploads.machine.runs, uploads.refusals) == (1, 0, 0)
 
 
 def test_a_refusal_is_told_before_the_connection_ends():
