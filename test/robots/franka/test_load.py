@@ -58,6 +58,7 @@ def test_a_robot_that_moves_or_is_driven_or_says_nothing_is_not_measured(robot):
     arm.connect()
     with pytest.raises(ArmError, match=f"robot at {robot.address}: "):
         external_force(config(robot, 0.0))
+    assert arm.state().fault == "", "whoever has the robot is not disturbed"
     arm.close()
     with socket.create_server((SILENT, 1337)):
         finding = payload_finding("franka", FrankaConfig(SILENT, twin=True, connect_timeout_s=0.5))
