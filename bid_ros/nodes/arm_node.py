@@ -32,6 +32,7 @@ from bid_ros.robots.base import ArmState, CheckedArm, JointArm
 from bid_ros.robots.connecting import connect_within
 from bid_ros.robots.registry import ROBOTS, build_arm, load_arm_config
 from bid_ros.robots.ros.config import RosConfig
+from bid_ros.system.ending import alive_during
 from bid_ros.system.priority import raise_priority
 
 STALLED_S = 0.1  # s without a set-point, after which the arm node gives no heartbeat
@@ -205,12 +206,12 @@ class ArmNode(BidNode):
     def _recover(self) -> None:
         """Recover the robot from an error. Only a reset calls this: a person's, in a twin also the run's."""
         try:
-            self._arm.recover()
+            alive_during(self._arm.recover)
             self._start()
             with self._lock:
                 self._begin(self._arm.state())
                 self._fault = ""
-                # It took up to 20 s of this thread, in which no heartbeat was taken: each silence counts from here on,
+                # It took up to 60 s of this thread, in which no heartbeat was taken: each silence counts from here on,
                 # and a node that ended meanwhile is found out one deadline later.
                 for name in self._watched:
                     self._deadlines.beat(name, time.monotonic_ns())
