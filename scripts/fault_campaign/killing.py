@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from computing import computing
+
 from fault_campaign.fault import Fault, Robot, Scene
 from fault_campaign.system import DRIVER, NODES, SUPERVISOR, TWIN
 

@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from computing import computing
 
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.registry import load_policy
 from bid_ros.system.folder import find_system
 from bid_ros.system.priority import raise_priority
-from computing import computing
 from results.timing import stream_of_noise
 
 PERIOD_S: Final = 0.1

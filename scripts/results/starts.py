@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from computing import computing
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
@@ -36,7 +37,6 @@ from bid_ros.system.description import NodeSpec, command_line, describe, environ
 from bid_ros.system.folder import find_system
 from bid_ros.system.priority import raise_thread_priority
 from bid_ros.system.run import RunArguments
-from computing import computing
 
 CONNECT_S, REST_S, SWING_S, PERIOD_S = 60.0, 1.0, 2.0, 0.01
 SPEED, RATE = 0.05, 2.5  # of the tool, m/s, and of its swing, rad/s

@@ -11,11 +11,11 @@ import sys
 import time
 
 import numpy as np
+from computing import computing
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.driver import UrArm
-from computing import computing
 
 PERIOD_S = 0.01
 RADIUS_M, SPEED_M_S = 0.05, 0.1
