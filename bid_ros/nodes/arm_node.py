@@ -179,6 +179,7 @@ class ArmNode(BidNode):
                 self._servo.latch(f"safety stopped: {message.reason}")
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
+        self._sole.beat(message)
         with self._lock:
             if message.node in self._watched:
                 self._deadlines.beat(message.node, self.arrived_ns())
