@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +10,7 @@ from bid_msgs.msg import ArmStatus, Decision, SafetyState
 from bid_ros.core.outcome import EpisodeOutcome
 from bid_ros.core.poses import pose_arrays
 from bid_ros.core.task import Task
-from bid_ros.episodes.causes import part_of_pause
+from bid_ros.episodes.causes import BEHIND, PACE, part_of_pause
 from bid_ros.episodes.disturbance import Disturbance, disturbance
 from bid_ros.episodes.log import RunLog
 from bid_ros.nodes.base import BidNode
@@ -91,9 +92,12 @@ class RunWatch:
         if pause is not None:
             print(f"episode {pause.episode + 1}: the arm pauses: {reason}", flush=True)
 
-    def lags(self, behind_s: float) -> None:
-        """Note how much time, s, the twin has left out since its start."""
-        self._behind_s = behind_s
+    def lags(self, said: Mapping[str, str], pace: float) -> float:
+        """Note what the diagnostics of a node say of a twin's pace; return it, ``pace`` if it is no twin's."""
+        if PACE not in said:
+            return pace
+        self._behind_s = float(said.get(BEHIND, 0.0))
+        return float(said[PACE])
 
     def judged(self, outcome: EpisodeOutcome, pace: float) -> EpisodeOutcome:
         """Return how the present episode of a policy ended: what disturbed it takes it out of the rate, also a success.

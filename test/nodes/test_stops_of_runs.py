@@ -135,7 +135,8 @@ def test_a_fault_counts_for_nobody_and_neither_does_a_success_of_a_twin_that_los
     solve(harness, scene)
     status, run, output = harness.finish()
     assert (status, run["counted"], run["successes"], run["not_counted_successes"]) == (0, 1, 1, 1)
-    assert run["results"][2]["outcome"] == "success, but the twin kept 0.71 of real time" and run["results"][2]["success"]
+    last = run["results"][2]
+    assert last["outcome"] == "success, but the twin kept 0.71 of real time" and last["success"]
     assert (ends(harness)[2], harness.events[-1].success) == ((2, EpisodeEvent.INFRASTRUCTURE, "computer"), True)
     assert "not counted  2 of 3 episodes: computer 1, robot 1; with success: 1" in output
     assert (run["results"][0]["outcome_class"], run["results"][0]["outcome_code"]) == ("infrastructure", "robot")
