@@ -84,8 +84,9 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
     changes = Changes(**{name: getattr(arguments, name) for name in CHANGEABLE})
     with BagReader(arguments.bag, {**task.recorded_names, **read_remapped(arguments.remap)}) as reader:
         twin = in_twin(reader.custom)
-        chunks, screen = policy_chunks(system.task, task, system.arm(twin))
-        shadow = BagShadow(reader, system.task, system.judged_arm(twin))
+        arm, judged = system.arm(twin), system.judged_arm(twin)
+        chunks, screen = policy_chunks(system.task, task, arm, None if arm is not None else judged)
+        shadow = BagShadow(reader, system.task, judged)
         joints = Joints(chunks) if chunks.joints is not None else None
         bundle = load_bundle(system.bundle(arguments.bundle), task)
         policy = load_policy(bundle, task, options.runtime)

@@ -14,7 +14,8 @@ class EpisodeOutcome:
     """How an episode ended.
 
     Attributes:
-        text: for people: ``success``, ``timeout``, ``dropped``, ``stopped: <reason>`` or ``aborted: <reason>``.
+        text: for people: ``success``, ``timeout``, ``dropped``, ``stopped: <reason>`` or ``aborted: <reason>``; if it
+            was disturbed, also by what: ``success, but <reason>``.
         kind: who ended it, one of :data:`CLASSES`. ``task``: the task, its time or a person's judgement. ``safety``:
             the policy asked for what safety refuses. ``infrastructure``: a part failed that is no part of the policy,
             or somebody ended the run; it counts in no success rate. Empty: it has not ended.
@@ -27,8 +28,8 @@ class EpisodeOutcome:
 
     @property
     def success(self) -> bool:
-        """Whether the task was done."""
-        return self.text == SUCCESS
+        """Whether the task was done, be it in an episode that counts in no rate."""
+        return self.text.partition(", but ")[0] == SUCCESS
 
 
 def outcome_from_text(text: str) -> EpisodeOutcome:

@@ -29,7 +29,7 @@ def read_margins(bag: Path) -> Checks:
         for item in reader.messages([DIAGNOSTICS]):
             for node, check, found in _said(item.message):
                 before = newest.get((node, check))
-                if before is not None and found.total < before.total:
+                if before is not None and (found.total < before.total or found.unjudged < before.unjudged):
                     done.append({_named(node, check): before})
                 newest[node, check] = found
     return gathered([*done, *({_named(*key): found} for key, found in newest.items())])
@@ -58,9 +58,17 @@ def gathered(runs: Iterable[Checks]) -> Checks:
 
 
 def margins_report(checks: Mapping[str, Shares]) -> dict[str, dict[str, object]]:
-    """Return the checks as plain values: the largest share of each limit, how many comparisons, and the histogram."""
+    """Return the checks as plain values: the largest share of each limit, how many comparisons, and the histogram.
+
+    ``not_judged`` is how often there was nothing to compare.
+    """
     return {
-        name: {"largest_share": round(item.largest, 4), "comparisons": item.total, "counts": item.counts}
+        name: {
+            "largest_share": round(item.largest, 4),
+            "comparisons": item.total,
+            "not_judged": item.unjudged,
+            "counts": item.counts,
+        }
         for name, item in checks.items()
     }
 
@@ -69,6 +77,8 @@ def margins_table(checks: Mapping[str, Shares]) -> str:
     """Return the checks as a table, the one that came nearest to its limit first; empty without any."""
     if not checks:
         return ""
-    rows = [("check", "largest share of its limit", "comparisons")]
-    rows += [(name, f"{item.largest:.3f}", str(item.total)) for name, item in checks.items()]
+    rows = [("check", "largest share of its limit", "comparisons", "not judged")]
+    for name, item in checks.items():
+        share = f"{item.largest:.3f}" if item.total else "-"
+        rows.append((name, share, str(item.total), str(item.unjudged or "")))
     return aligned(rows)

@@ -27,6 +27,8 @@ Every other rule is a limit that the policy broke: an outcome of class safety, w
 
 PACE: Final = "real_time_factor"
 """Key of a twin's diagnostics: the share of real time that its physics kept over the last 5 s."""
+BEHIND: Final = "lost_s"
+"""Key of a twin's diagnostics: the time in s that its physics left out since its start."""
 SLOW_TWIN: Final = 0.9
 """Share of real time below which a twin's physics lags behind what is commanded by this computer's clock."""
 

@@ -86,14 +86,16 @@ class SuccessCell:
         decoder: name, with N and action horizon.
         moving: target speed, m/s.
         outcomes: success of each episode, by (repetition of the seed, seed).
-        left_out: number of episodes that do not count, as robot, camera, link or computer failed, or somebody ended
-            the run.
+        left_out: number of episodes that do not count, as robot, camera, link or computer failed or disturbed them, or
+            somebody ended the run.
+        left_out_successes: how many of these were successes.
     """
 
     decoder: str
     moving: float
     outcomes: dict[tuple[int, int], bool] = field(default_factory=dict)
     left_out: int = 0
+    left_out_successes: int = 0
 
     @property
     def successes(self) -> int:
@@ -154,6 +156,7 @@ def collect(runs: Sequence[str | Path]) -> list[SuccessCell]:
                     cell.add(int(result["seed"]), bool(result["success"]))
                 else:
                     cell.left_out += 1
+                    cell.left_out_successes += bool(result["success"])
         except OSError as error:
             raise BidError(f"run {path} cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -179,7 +182,8 @@ def markdown(cells: Sequence[SuccessCell], moves: str = "target") -> str:
         rate = f"{cell.successes / len(cell.outcomes):.0%}" if cell.outcomes else "-"
         count = f"{cell.successes} of {len(cell.outcomes)}"
         interval = f"{low:.0%} to {high:.0%}"
-        rows.append((cell.decoder, _speed(cell), count, rate, interval, _against(cell, cells), str(cell.left_out)))
+        left = f"{cell.left_out}" + (f", {cell.left_out_successes} with success" if cell.left_out_successes else "")
+        rows.append((cell.decoder, _speed(cell), count, rate, interval, _against(cell, cells), left))
     return markdown_table(head, rows)
 
 

@@ -130,8 +130,8 @@ class RunLog:
 
     @property
     def successes(self) -> int:
-        """Number of successful episodes."""
-        return sum(result.success for result in self.results)
+        """Number of successful episodes, of those that count."""
+        return sum(result.success for result in self.results if result.counts)
 
     @property
     def counted(self) -> int:
@@ -175,6 +175,7 @@ class RunLog:
             "episodes": len(self.results),
             "counted": self.counted,
             "successes": self.successes,
+            "not_counted_successes": sum(result.success for result in self.results if not result.counts),
             "success_interval_95": [round(low, 4), round(high, 4)],
             "decisions": len(self.decision_ms),
             "missed": self.missed,
@@ -277,7 +278,8 @@ def _left_out(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the row of the episodes that do not count, if there are any: what failed, and how often."""
     failed = run["outcomes"][INFRASTRUCTURE]
     parts = ", ".join(f"{part} {count}" for part, count in sorted(failed.items()))
-    return [("not counted", f"{sum(failed.values())} of {run['episodes']} episodes: {parts}")] if failed else []
+    good = f"; with success: {run['not_counted_successes']}" if run["not_counted_successes"] else ""
+    return [("not counted", f"{sum(failed.values())} of {run['episodes']} episodes: {parts}{good}")] if failed else []
 
 
 def _stopped(run: Mapping[str, Any]) -> str:

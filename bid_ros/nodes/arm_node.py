@@ -32,6 +32,7 @@ from bid_ros.robots.base import ArmState, CheckedArm, JointArm
 from bid_ros.robots.connecting import connect
 from bid_ros.robots.registry import ROBOTS, build_arm, load_arm_config
 from bid_ros.robots.ros.config import RosConfig
+from bid_ros.system.ending import alive_during
 from bid_ros.system.priority import raise_priority
 
 STALLED_S = 0.1  # s without a set-point, after which the arm node gives no heartbeat
@@ -67,9 +68,8 @@ class ArmNode(BidNode):
         self._last_gripper: float = float("nan")
         # A robot that is driven through ROS publishes its joints itself.
         self._over_ros = ROBOTS.find(name).over_ros
-        joints = not (
-            self._over_ros and bus.full_name(config.joint_states) == self.resolve_topic_name(topics.JOINT_STATES)
-        )
+        theirs = bus.full_name(config.joint_states) if self._over_ros else ""
+        joints = theirs != self.resolve_topic_name(topics.JOINT_STATES)
         self._report = ArmReport(self, self._task, self._arm.info, self.value("standard_rate_hz"), joints)
         self._publish_every = int(self.value("publish_every"))
         self._thread: PeriodicThread | None = None
@@ -95,16 +95,16 @@ class ArmNode(BidNode):
             "servo", round(1e9 / self.value("rate_hz")), self._control, tolerance_ns=20_000_000, on_error=self._fail
         )
         self._thread.start()
-        what = f"{'its twin' if self.value('twin') else 'the robot'} at {self.value('robot_ip')}"
-        self.get_logger().info(f"in control: {what}")
+        what = "its twin" if self.value("twin") else "the robot"
+        self.get_logger().info(f"in control: {what} at {self.value('robot_ip')}")
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Mode, fault and schedule."""
-        healthy = not self._fault and not self._servo.latched
-        summary = self._fault or self._servo.latched or "in control"
+        trouble = self._fault or self._servo.latched
         skipped = 0 if self._thread is None else self._thread.schedule.skipped
         margins = Margins() if not isinstance(self._arm, CheckedArm) else self._arm.margins()
-        return healthy, summary, {"skipped_set_points": skipped, SAID: margins.joined(self._obeyed.margins).text()}
+        told = {"skipped_set_points": skipped, SAID: margins.joined(self._obeyed.margins).text()}
+        return not trouble, trouble or "in control", told
 
     def close(self) -> None:
         """Bring the arm to rest inside its limits, then leave control."""
@@ -180,6 +180,7 @@ class ArmNode(BidNode):
                 self._servo.latch(f"safety stopped: {message.reason}")
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
+        self._sole.beat(message)
         with self._lock:
             if message.node in self._watched:
                 self._deadlines.beat(message.node, self.arrived_ns())
@@ -207,12 +208,12 @@ class ArmNode(BidNode):
     def _recover(self) -> None:
         """Recover the robot from an error. Only a reset calls this: a person's, in a twin also the run's."""
         try:
-            self._arm.recover()
+            alive_during(self._arm.recover)
             self._start()
             with self._lock:
                 self._begin(self._arm.state())
                 self._fault = ""
-                # It took up to 20 s of this thread, in which no heartbeat was taken: each silence counts from here on,
+                # It took up to 60 s of this thread, in which no heartbeat was taken: each silence counts from here on,
                 # and a node that ended meanwhile is found out one deadline later.
                 for name in self._watched:
                     self._deadlines.beat(name, time.monotonic_ns())

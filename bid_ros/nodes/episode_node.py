@@ -16,7 +16,7 @@ from std_srvs.srv import Trigger
 from bid_msgs.msg import ArmStatus, EpisodeEvent, Heartbeat, SafetyState
 from bid_ros.core.outcome import EpisodeOutcome, outcome_from_text
 from bid_ros.core.topics import DECISION, DIAGNOSTICS, EPISODE_EVENT, EPISODE_UNDO, HEARTBEAT, TELEOP_SWITCH
-from bid_ros.episodes.causes import PACE, outcome_of_end
+from bid_ros.episodes.causes import outcome_of_end
 from bid_ros.episodes.log import EpisodeResult, format_summary, scene_of, write_run
 from bid_ros.episodes.stops import EpisodeStopped
 from bid_ros.episodes.takeover import Takeover
@@ -120,7 +120,7 @@ class EpisodeNode(SequenceNode):
         for status in (item for item in message.status if item.hardware_id == self.hardware_id):
             if status.name.endswith("recorder"):
                 self._recorder = "recorded" if status.level == DiagnosticStatus.OK else status.message
-            self.pace = next((float(item.value) for item in status.values if item.key == PACE), self.pace)
+            self.pace = self._watch.lags({item.key: item.value for item in status.values}, self.pace)
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
         self._missing.discard(message.node)
@@ -217,9 +217,9 @@ class EpisodeNode(SequenceNode):
                 rested = time.monotonic() + self.value("record_rest")
                 self.wait(lambda: time.monotonic() >= rested, 2 * self.value("record_rest"), "the rest")
         except EpisodeStopped as stop:
-            self._end(event, stop.outcome, time.monotonic() - started)
-            raise
-        self._end(event, self._watch.judged(outcome), time.monotonic() - started)
+            self._end(event, told := self._watch.judged(stop.outcome, self.pace), time.monotonic() - started)
+            raise EpisodeStopped(told, stop.rule) from stop
+        self._end(event, self._watch.judged(outcome_from_text(outcome), self.pace), time.monotonic() - started)
 
     def _end(self, event: EpisodeEvent, outcome: EpisodeOutcome, duration_s: float) -> None:
         self._running = False
@@ -250,7 +250,7 @@ class EpisodeNode(SequenceNode):
                 return False, "no episode runs, and none has ended since the last start"
             if outcome == DISCARDED:
                 return self._undo()
-            given = outcome_from_text(outcome)
+            given = self._watch.corrected(outcome_from_text(outcome))
             fill_outcome(event, given)
             self._log.results[-1] = self._log.results[-1].judged(given)
             self._publish(event, EpisodeEvent.END)

@@ -24,10 +24,20 @@ def arm_of(node: Any, task: Task) -> ArmModel | None:
     return task_arm(task, node.value("arm_config"), node.value("twin"))
 
 
+def check_configured(node: Any) -> None:
+    """Raise BidError for a robot, not its twin, without a configuration file: its joints would not be judged."""
+    if not node.value(ARM_CONFIG.name) and not node.value(TWIN.name):
+        raise BidError(
+            "arm_config is empty, so nobody knows the joints of the robot and their limits; valid is the path of its "
+            "robot.yaml, or twin: true for a system in its twin"
+        )
+
+
 def posed_arm_of(node: Any, task: Task) -> ArmModel | None:
     """Return kinematics and limits of the joints that follow the poses of a node's task; None if nobody knows them.
 
-    Without a configuration file nobody does: the limits would be those of another robot. Says so in the log.
+    Without a configuration file, which only a twin may lack, nobody does: the limits would be those of another robot.
+    Says so in the log.
 
     Raises:
         TaskError: the task asks for a least distance, but commands no rotation; or there is a file, and nobody knows

@@ -18,12 +18,13 @@ from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import arm_of
+from bid_ros.nodes.joints import arm_of, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_parameters import PARAMETERS
 from bid_ros.nodes.policy_report import PolicyReport
 from bid_ros.nodes.ros_messages import chunk_from_message
 from bid_ros.observing.intake import Intake
+from bid_ros.observing.measured import MeasuredJoints
 from bid_ros.policy.budget import DelayMeter, SampleBudget, fitted_budget
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
@@ -59,12 +60,12 @@ class PolicyNode(BidNode):
         self._decoder = self._build_decoder(self._choice)
         how = {argument: self.value(name) for argument, name in STARTED.items()}
         self._policy = start_policy(self._bundle, self._task, **how, say=self.get_logger().warning)
-        arm = arm_of(self, self._commanded)
-        self._task_chunks, screen = policy_chunks(self._commanded, self._task, arm)
-        self._status: Any = None
-        self._maker = DecisionMaker(
-            self._policy, self._decoder, self._task, self.value("seed"), screen=screen.passes, free=screen.free
-        )
+        arm, posed = arm_of(self, self._commanded), posed_arm_of(self, self._commanded)
+        self._task_chunks, screen = policy_chunks(self._commanded, self._task, arm, posed)
+        self._joints = MeasuredJoints()
+        looks = screen.passes, screen.free, screen.rest, self._joints.tells(screen)
+        given = self._policy, self._decoder, self._task, self.value("seed")
+        self._maker = DecisionMaker(*given, True, time.monotonic_ns, *looks)
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
         self._buffer = ObservationBuffer(self._task, history=self._maker.history)
@@ -78,9 +79,10 @@ class PolicyNode(BidNode):
         self._waiting = self._lost = ""
         self._delays = DelayMeter(self._task.dt_ns)
         self._report = PolicyReport(self, self._task, self._commanded, self._task_chunks.of)
-        subscribe_features(self, self._task, self._observe, self._refuse, self.lossless)
+        heard = {ARM_STATUS: self._joints.take}
+        subscribe_features(self, self._task, self._observe, self._refuse, self.lossless, heard)
         if arm is not None:
-            self.subscribe(ARM_STATUS, self._on_status, newest=True)
+            self.subscribe(ARM_STATUS, self._joints.take, newest=True)
         self.subscribe(SAFETY_CHUNK, self._on_forwarded)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)
         self._thread = self._decision_thread()
@@ -194,9 +196,6 @@ class PolicyNode(BidNode):
                 self._complete_ns = {stamp: time.monotonic_ns()}
                 self._lock.notify_all()
 
-    def _on_status(self, message: Any) -> None:
-        self._status = message
-
     def _on_forwarded(self, message: Any) -> None:
         """Hear how safety slowed a decision: the next one coheres with what is executed."""
         if message.source == SOURCE and message.scale != 1.0:
@@ -250,8 +249,8 @@ class PolicyNode(BidNode):
         if episode != self._decided_episode or set_back:
             self._maker.reset()
             self._decided_episode = episode
-            if self._status is not None:
-                self._task_chunks.begin(self._status.joint_positions, observation.stamp_ns)
+            if self._joints.newest is not None:
+                self._task_chunks.begin(self._joints.newest, observation.stamp_ns)
         delay = self._maker.delay
         record = self._maker.decide(observation)
         self._lost = "" if record is not None else self._lost

@@ -2,22 +2,21 @@
 
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from bid_msgs.msg import ArmStatus, Decision, SafetyState
-from bid_ros.core.outcome import INFRASTRUCTURE, TASK, EpisodeOutcome, outcome_from_text
+from bid_ros.core.outcome import EpisodeOutcome
 from bid_ros.core.poses import pose_arrays
 from bid_ros.core.task import Task
-from bid_ros.episodes.causes import part_of_pause
+from bid_ros.episodes.causes import BEHIND, PACE, part_of_pause
+from bid_ros.episodes.disturbance import Disturbance, disturbance
 from bid_ros.episodes.log import RunLog
 from bid_ros.nodes.base import BidNode
 from bid_ros.safety.quiet import PAUSE_S
-from bid_ros.tasks.base import NOT_JUDGED
 
 ACTIONS: Final = (SafetyState.WARN, SafetyState.SCALE, SafetyState.STOP)
-# A policy that could not move the arm for more than this share of an episode has not failed at the task.
-LOST_SHARE: Final = 0.1
 
 
 def run_log(node: BidNode, task: Task) -> RunLog:
@@ -42,6 +41,8 @@ class RunWatch:
         self._log, self._alone = log, alone
         self._runs = False
         self._decided_s = 0.0
+        self._behind_s = self._behind_before_s = 0.0
+        self._disturbance: Disturbance | None = None
 
     def line(self, elapsed_s: float, extra: str) -> str:
         """Return the progress of an episode: ``elapsed_s`` since its start, and what its operator adds."""
@@ -63,6 +64,7 @@ class RunWatch:
         """Begin an episode."""
         self._log.start_episode()
         self._decided_s = time.monotonic()
+        self._behind_before_s = self._behind_s
         if self._alone:
             self._log.pauses.begin(episode, self._decided_s)
         self._runs = True
@@ -90,19 +92,29 @@ class RunWatch:
         if pause is not None:
             print(f"episode {pause.episode + 1}: the arm pauses: {reason}", flush=True)
 
-    def judged(self, text: str) -> EpisodeOutcome:
-        """Return how the present episode ended, by what the task says of it.
+    def lags(self, said: Mapping[str, str], pace: float) -> float:
+        """Note what the diagnostics of a node say of a twin's pace; return it, ``pace`` if it is no twin's."""
+        if PACE not in said:
+            return pace
+        self._behind_s = float(said.get(BEHIND, 0.0))
+        return float(said[PACE])
 
-        A failure counts against the policy only if nothing else kept the arm from moving for long.
+    def judged(self, outcome: EpisodeOutcome, pace: float) -> EpisodeOutcome:
+        """Return how the present episode of a policy ended: what disturbed it takes it out of the rate, also a success.
+
+        Args:
+            outcome: by what the task, or the safety node, says of it.
+            pace: share of real time that a twin kept lately.
         """
-        outcome = outcome_from_text(text)
-        if outcome.kind != TASK or outcome.success or text == NOT_JUDGED:
-            return outcome
-        lost_s, all_s, longest = self._log.pauses.blamed(time.monotonic())
-        if longest is None or lost_s <= LOST_SHARE * all_s:
-            return outcome
-        why = f"{text}, but the arm could not move for {lost_s:.1f} s of {all_s:.1f}: {longest.reason}"
-        return EpisodeOutcome(why, INFRASTRUCTURE, longest.part)
+        self._disturbance = None
+        if self._alone:
+            blamed = self._log.pauses.blamed(time.monotonic())
+            self._disturbance = disturbance(blamed, self._behind_s - self._behind_before_s, pace)
+        return self.corrected(outcome)
+
+    def corrected(self, outcome: EpisodeOutcome) -> EpisodeOutcome:
+        """Return the outcome that a person gives the episode that ended last: what disturbed it did so all the same."""
+        return outcome if self._disturbance is None else self._disturbance.applied(outcome)
 
     def _why(self, message: ArmStatus, safety: SafetyState | None) -> str:
         """Return why the arm follows nothing: its own reason, that of the safety node, or that no decision came."""

@@ -18,10 +18,21 @@ from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.core.shapes import opening_at_rest
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.core.topics import ARM_STATUS, GRANT, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
+from bid_ros.core.topics import (
+    ARM_STATUS,
+    GRANT,
+    HEARTBEAT,
+    SAFETY_CHUNK,
+    SAFETY_RESET,
+    SAFETY_STATE,
+    TELEOP_SWITCH,
+    TOOL_POSE,
+    camera_topic,
+    chunk_topic,
+)
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of, posed_arm_of
+from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of, check_configured, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_messages import chunk_from_message, chunk_to_message, header
 from bid_ros.nodes.said import Said
@@ -61,6 +72,7 @@ class SafetyNode(BidNode):
         super().__init__("safety", PARAMETERS, work_limit_s=STALLED_S)
         raise_priority(COMMAND_PRIORITY)
         self._task = self.load_task()
+        check_configured(self)
         arm = arm_of(self, self._task) or posed_arm_of(self, self._task)
         self._gate = Gate(self._task, arm=arm, slow=self.value("slow"))
         shadow = self.value("shadow")
@@ -74,8 +86,9 @@ class SafetyNode(BidNode):
         self._measured: tuple[int, ArmStatus] | None = None  # when it came
         self._forwarded = self._slowed = self._refused = self._measured_ns = 0
         self._last_source = ""
-        watched = (*map(chunk_topic, PRIORITY), GRANT, ARM_STATUS, SAFETY_CHUNK, SAFETY_STATE)
-        self._sole = SolePublishers(self, watched)
+        moving = (*map(chunk_topic, PRIORITY), GRANT, ARM_STATUS, SAFETY_CHUNK, SAFETY_STATE, TELEOP_SWITCH)
+        seen = (TOOL_POSE, *(camera_topic(camera.name) for camera in self._task.cameras))
+        self._sole = SolePublishers(self, (*moving, *seen))
         self._forward = self.advertise(SAFETY_CHUNK)
         self._states = self.advertise(SAFETY_STATE)
         for source in PRIORITY:
@@ -95,6 +108,7 @@ class SafetyNode(BidNode):
         return not stopped, summary, {**counts, SAID: self._watchdog.margins.text()}
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
+        self._sole.beat(message)
         self._watchdog.beat(message.node, self.arrived_ns(), self._judged_ns())
 
     def _on_grant(self) -> None:

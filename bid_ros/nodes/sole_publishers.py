@@ -1,18 +1,24 @@
 """Topics that move the arm have one publisher each. A second one is a stranger, and a reason to stop."""
 
+import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from rclpy.node import Node
 
+from bid_msgs.msg import Heartbeat
+from bid_ros.core.senders import Senders
+from bid_ros.core.topics import HEARTBEAT
+
 UNKNOWN: Final = "a node without a name"  # its name comes a moment after its publisher
 
 
 class SolePublishers:
-    """Watches who publishes topics that have one publisher in every system.
+    """Watches who publishes topics that have one publisher in every system, and the heartbeats, one of each node.
 
     Without keys anybody on the graph may publish anything. A node cannot tell whose message it got, but it can count
-    the publishers.
+    the publishers. All nodes publish heartbeats on one topic: there the numbers of the messages tell two senders apart.
 
     Args:
         node: whose view of the graph counts.
@@ -21,23 +27,42 @@ class SolePublishers:
 
     def __init__(self, node: Node, names: Sequence[str]) -> None:
         self._node, self._names = node, tuple(names)
+        self._senders = Senders()
+
+    def beat(self, message: Heartbeat) -> None:
+        """Take a heartbeat, in the thread that calls :meth:`trouble`."""
+        self._senders.take(message.node, message.sequence, time.monotonic_ns())
 
     def trouble(self) -> str:
-        """Return one sentence that names who publishes a topic twice; empty: every topic has one publisher at most.
+        """Return one sentence that names who publishes what another node publishes; empty: nobody does.
 
         It takes 7 microseconds a topic.
         """
         crowded = (name for name in self._names if self._node.count_publishers(name) > 1)
-        return next(map(self._sentence, crowded), "")
+        return next(map(self._sentence, crowded), "") or self._imitated()
 
-    def _sentence(self, name: str) -> str:
-        topic = self._node.resolve_topic_name(name)
-        found = self._node.get_publishers_info_by_topic(topic)
-        nodes = sorted(
+    def _imitated(self) -> str:
+        """Return one sentence on a node whose heartbeats another one sends, too; empty: there is none."""
+        if not (name := self._senders.doubled(time.monotonic_ns())):
+            return ""
+        known, publishers = self._senders.names(), Counter(self._publishers(HEARTBEAT))
+        strange = [node for node, count in publishers.items() if count > 1 or node.rpartition("/")[2] not in known]
+        topic, others = self._node.resolve_topic_name(HEARTBEAT), " or ".join(strange or publishers)
+        return (
+            f"2 nodes publish heartbeats of '{name}' on {topic}: it, and {others}; valid is one: end the other, then "
+            "reset"
+        )
+
+    def _publishers(self, name: str) -> list[str]:
+        found = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name(name))
+        return sorted(
             UNKNOWN if "UNKNOWN" in end.node_name else f"{end.node_namespace.rstrip('/')}/{end.node_name}"
             for end in found
         )
+
+    def _sentence(self, name: str) -> str:
+        nodes = self._publishers(name)
         return (
-            f"{len(nodes)} nodes publish {topic}: {' and '.join(nodes)}; valid is one: end the others, then reset "
-            "(a killed node counts for 20 s)"
+            f"{len(nodes)} nodes publish {self._node.resolve_topic_name(name)}: {' and '.join(nodes)}; valid is one: "
+            "end the others, then reset (a killed node counts for 20 s)"
         )

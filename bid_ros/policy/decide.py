@@ -2,12 +2,10 @@
 
 import time
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bid_ros.control.slowing import Pace
 from bid_ros.core.chunk import ActionChunk
@@ -29,8 +27,8 @@ from bid_ros.policy.base import Bundle, Policy, policy_history
 from bid_ros.policy.draft import Draft
 from bid_ros.policy.publishable import publishable
 from bid_ros.policy.registry import FAMILIES
+from bid_ros.policy.second_best import Screening, SecondBest
 
-Screening = Callable[[Array], NDArray[np.bool_]]
 CLEARANCE: Final = 0.01  # m, from the workspace's edge: an arm overshoots a set-point by millimetres
 
 
@@ -71,8 +69,8 @@ class DecisionMaker:
         clock: steady time in ns. It only measures the duration of the parts.
         screen: says which of the samples ``(N, H, D)`` may be chosen, ``(N,)``. If none may, all are candidates: the
             safety node judges. None: all may.
-        free: says whether a chosen prediction ``(H, D)`` may be executed. If not, the next best candidate is chosen, as
-            long as there is another. None: all may.
+        free, rest: as :class:`bid_ros.policy.second_best.SecondBest`.
+        aware: told each observation before it is decided on.
 
     Attributes:
         limit: largest number of samples to draw of each policy, whatever the decoder asks for. None: no limit.
@@ -94,10 +92,13 @@ class DecisionMaker:
         clock: Callable[[], int] = time.monotonic_ns,
         screen: Screening | None = None,
         free: Callable[[Array], bool] | None = None,
+        rest: Screening | None = None,
+        aware: Callable[[Observation], None] = lambda observation: None,
     ) -> None:
         check_decoder(decoder, policy)
         self._policy, self._decoder, self._task, self._clock = policy, decoder, task, clock
-        self._weak, self._screen, self._free = weak and policy.has_weak, screen, free
+        self._weak, self._screen, self._second_best = weak and policy.has_weak, screen, SecondBest(free, rest)
+        self._aware = aware
         self._sequence = 0
         self._last_ns = 0
         self._paces: dict[int, Pace] = {}
@@ -160,6 +161,7 @@ class DecisionMaker:
     def begin(self, observation: Observation) -> Draft | None:
         """Encode ``observation`` and return what to sample: the first half of :meth:`decide`. Raises as it does."""
         task = self._task
+        self._aware(observation)
         self._heed(observation.stamp_ns)
         layout = task.dt_ns, task.observation_steps, task.horizon, task.action_dim
         most = task.horizon - task.observation_steps  # a longer delay leaves nothing to decide
@@ -199,25 +201,14 @@ class DecisionMaker:
             passed = self._screen(strong)
             strong = strong[passed] if passed.any() else strong
             weak = None if weak is None else weak[: len(strong)]  # as many as decoders expect
-        choice, strong, weak = self._chosen(draft.request, strong, weak)
+        found = self._second_best.choose(self._decoder, draft.request, strong, weak)
+        self._decoder, strong, weak, choice = found.decoder, found.strong, found.weak, found.choice
         choose_ns = self._clock() - begin
         stamp_ns = self._last_ns = draft.request.stamp_ns
         chunk = publishable(choice.actions, stamp_ns, self._task, self._sequence)
         self._sequence += 1
         times = draft.encode_ns, sample_ns, choose_ns
         return DecisionRecord(stamp_ns, chunk, strong, weak, choice, *times, screened=drawn - len(strong))
-
-    def _chosen(self, request: DecodeRequest, strong: Array, weak: Array | None) -> tuple[Choice, Array, Array | None]:
-        """Return the decoder's choice, and the candidates without those that were chosen before but may not be."""
-        while self._free is not None and len(strong) > 1:
-            before = deepcopy(self._decoder)
-            choice = self._decoder.choose(request, strong, weak)
-            if choice.index < 0 or self._free(choice.actions):
-                return choice, strong, weak
-            self._decoder = before  # it has not decided
-            strong = np.delete(strong, choice.index, axis=0)
-            weak = None if weak is None else weak[: len(strong)]
-        return self._decoder.choose(request, strong, weak), strong, weak
 
 
 def check_decoder(decoder: Decoder, policy: Policy) -> None:

@@ -1,5 +1,6 @@
 """Decides again at the moments of a recording; and replays a bag in one process: no ROS, no clock."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from bid_ros.core.observation import History, Observation
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, SAFETY_CHUNK
+from bid_ros.observing.measured import MeasuredJoints
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder
 from bid_ros.recording.reader import BagMessage, BagReader
@@ -51,6 +53,7 @@ class Decider:
         task: that the policy was made for.
         given: name, N, action horizon and seed of the decoder in ``maker``.
         changes: what differs from the recording.
+        measured: takes the joints that were measured, where nobody else does.
     """
 
     def __init__(
@@ -60,8 +63,10 @@ class Decider:
         task: Task,
         given: tuple[str, int, int, int],
         changes: Changes,
+        measured: MeasuredJoints | None = None,
     ) -> None:
         self._maker, self._bundle, self._task, self._changes = maker, bundle, task, changes
+        self._measured = measured
         self._decoder, self._seed = given[:3], given[3]
         self._stream: int | None = None
 
@@ -77,8 +82,13 @@ class Decider:
         return self._maker.history
 
     def heard(self, item: BagMessage) -> None:
-        """Take a message: how safety slowed a decision, so that the next one is made as then; any other is ignored."""
+        """Take a message: how safety slowed a decision, so that the next one is made as then, or where the joints are.
+
+        Any other is ignored.
+        """
         message = item.message
+        if item.topic == ARM_STATUS and self._measured is not None:
+            self._measured.take(message)
         if item.topic == SAFETY_CHUNK and getattr(message, "scale", 1.0) != 1.0 and message.source == POLICY:
             self._maker.forwarded(recorded_chunk(message))
 
@@ -178,9 +188,10 @@ def lockstep_decider(
         DecodingError: the decoder does not exist, or the policy cannot serve it.
     """
     decoder = bundle_decoder(given[0], bundle, task, given[1], given[2])
-    screen = screen or Screen(task)
-    maker = DecisionMaker(policy, decoder, task, given[3], screen=screen.passes, free=screen.free)
-    return Decider(maker, bundle, task, given, changes)
+    screen, measured = screen or Screen(task), MeasuredJoints()
+    looks = screen.passes, screen.free, screen.rest, measured.tells(screen)
+    maker = DecisionMaker(policy, decoder, task, given[3], True, time.monotonic_ns, *looks)
+    return Decider(maker, bundle, task, given, changes, measured)
 
 
 def replay(

@@ -57,7 +57,8 @@ class DriverLink:
         library: what the process drives the robot with, for errors.
 
     Raises:
-        ArmError: nothing answers in time, or the robot cannot be used.
+        ArmError: nothing answers in time, the robot cannot be used, or this computer has nothing left to start a
+            process with.
     """
 
     def __init__(self, module: str, config: DriverConfig, release: bool, beat_s: float, library: str) -> None:
@@ -67,13 +68,13 @@ class DriverLink:
         self._unheard = Unheard(beat_s)
         self._beats = Margins()
         self._mute = ""
-        descriptor = shared_memory(MEMORY_SIZE)
-        self._requests, theirs = Pipe()
         try:
-            self._process = _spawn(module, descriptor, theirs.fileno())
-        finally:
-            theirs.close()
-        self._memory = DriverMemory(descriptor)
+            self._launch(module)
+        except OSError as error:
+            raise ArmError(
+                f"{DRIVER} at {config.address} cannot be started ({error.strerror}): end what uses up this computer, "
+                "or raise the limit on open files (ulimit -n), then reset"
+            ) from error
         try:
             self._open(release)
         except BaseException:  # whatever it was: nobody else could end the process
@@ -169,6 +170,16 @@ class DriverLink:
         self._process.wait()
         with self._asking:
             self._requests.close()
+
+    def _launch(self, module: str) -> None:
+        """Start the process, last of all: until then nothing is left behind if the system has no more to give."""
+        with contextlib.ExitStack() as inherited:
+            descriptor = shared_memory(MEMORY_SIZE)
+            inherited.callback(os.close, descriptor)
+            self._memory = DriverMemory(os.dup(descriptor))
+            self._requests, theirs = Pipe()
+            inherited.enter_context(theirs)
+            self._process = _spawn(module, descriptor, theirs.fileno())
 
     def _open(self, release: bool) -> None:
         limit = self._config.connect_timeout_s

@@ -166,11 +166,16 @@ class DriverLoop(ABC):
 
     def _disable(self, reason: str) -> None:
         """Latch a fault of the robot and send nothing more, so that its own watchdog stops it."""
-        self._fault = self._fault or reason
+        self._tell(reason)
         self._usable = False
         self._mode = Mode.IDLE
         self._memory.write_margins(self._margins())
         self._forget()
+
+    def _tell(self, reason: str) -> None:
+        """Latch a fault and let the arm know, before a library is asked for anything: it may not answer."""
+        self._fault = self._fault or reason
+        self._publish()
 
     def _lose(self, reason: str) -> None:
         """Latch that the robot is lost, and end at once: a library may connect again by itself."""

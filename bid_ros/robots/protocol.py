@@ -214,8 +214,10 @@ class DriverMemory:
     """
 
     def __init__(self, descriptor: int) -> None:
-        memory = mmap.mmap(descriptor, MEMORY_SIZE)
-        os.close(descriptor)
+        try:
+            memory = mmap.mmap(descriptor, MEMORY_SIZE)
+        finally:
+            os.close(descriptor)
         self.setpoint = SharedRecord(memory, 0)
         self._state = SharedRecord(memory, STATE_AT)
         self._margins = SharedRecord(memory, MARGINS_AT)
@@ -233,12 +235,12 @@ class DriverMemory:
 
     def write_margins(self, margins: Margins) -> None:
         """Replace the margins of the checks."""
-        self._margins.write((dict(margins), margins.counts))
+        self._margins.write((dict(margins), margins.counts, margins.unjudged))
 
     def read_margins(self) -> Margins:
         """Return the margins that were written last; empty before the first."""
         found, record = Margins(), self._margins.read()
         if record is not None:
-            largest, found.counts = record[1]
+            largest, found.counts, found.unjudged = record[1]
             found.update(largest)
         return found

@@ -46,7 +46,12 @@ class PostureEnvelope:
             )
 
     def bounds(
-        self, pose: tuple[Array | None, Array | None], measured: ArrayLike, dt_s: float, first: int = 0
+        self,
+        pose: tuple[Array | None, Array | None],
+        measured: ArrayLike,
+        dt_s: float,
+        first: int = 0,
+        apart: bool = True,
     ) -> Iterator[Bound]:
         """Yield the bounds of motions.
 
@@ -55,6 +60,7 @@ class PostureEnvelope:
             measured: ``(joints,)`` rad.
             dt_s: s between two rows.
             first: number of the first of these rows in its chunk, for a sentence.
+            apart: False: leave out how near the arm's parts come to one another, which takes longer than all else.
         """
         position, rotation = pose
         assert position is not None and rotation is not None  # both are commanded
@@ -64,7 +70,7 @@ class PostureEnvelope:
         singular = found.singular.min(axis=1)
         yield Bound(np.asarray(singular >= self._least), lambda number: self._singular(found, number, first))
         yield from self._limits.bounds(found.joints, dt_s, first)
-        if self._apart is not None:
+        if self._apart is not None and apart:
             yield from self._apart.bounds(found.joints, first)
 
     def _singular(self, found: PredictedJoints, number: int, first: int) -> Verdict:

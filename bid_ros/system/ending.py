@@ -7,14 +7,17 @@ import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Final, NoReturn
 
 from bid_ros.core.orphan import wake_when_orphaned
 
 TERMINAL: Final = frozenset({signal.SIGINT, signal.SIGHUP})  # what a terminal sends to every process in it
 SIGNALS: Final = TERMINAL | {signal.SIGTERM}
-HUNG_S: Final = 30.0  # without a sign of life; a robot may take 20 s to recover, in which its node gives none
+HUNG_S: Final = 30.0  # without a sign of life
+LONG_S: Final = 60.0  # a recovery of a robot takes no longer: stop, clear, leave, start the driver, connect, clear
 END_S: Final = 15.0  # from being asked to end to the end
 SUPERVISOR: Final = "BID_SUPERVISOR"  # process id of the front end
 ALIVE: Final = "BID_ALIVE"  # file descriptor of the front end for signs of life
@@ -32,9 +35,15 @@ class Ending:
     Make one in the main thread, before any other thread is there. Threads and processes that are started later block
     the signals of a terminal, so Ctrl-C does not end what this process still needs: it ends its children itself. A
     frozen process is woken when its supervisor is gone.
+
+    Attributes:
+        present: that of this process; None before there is one.
     """
 
+    present: "Ending | None" = None
+
     def __init__(self) -> None:
+        Ending.present = self
         wake_when_orphaned()
         self.asked = self.hurried = False
         self._status = 0
@@ -95,6 +104,24 @@ class Ending:
         while data := os.read(noted, 64):
             seen += data
             self.hurried = signal.SIGTERM in seen[1:]
+
+
+def alive_during(work: Callable[[], None], limit_s: float = LONG_S, sign_s: float = 1.0) -> None:
+    """Do what may rightly take longer than ``HUNG_S``, in a thread of its own, and return when it is done.
+
+    Args:
+        work: has limits of its own. What it raises is raised.
+        limit_s: s in which this process gives signs of life. What takes longer hangs, and counts so ``HUNG_S`` later.
+        sign_s: s between two signs.
+    """
+    end = time.monotonic() + limit_s
+    with ThreadPoolExecutor(1, "work") as pool:
+        done = pool.submit(work)
+        while not done.done():
+            if Ending.present is not None and time.monotonic() < end:
+                Ending.present.alive()
+            wait([done], sign_s)
+        done.result()
 
 
 def _supervisor() -> int:

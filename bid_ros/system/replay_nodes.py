@@ -111,7 +111,7 @@ def _policy_parameters(system: System, arguments: ReplayArguments, twin: bool) -
     return {
         **kept,
         **system.bundle_parameters(),
-        **system.joint_parameters(twin),
+        **system.arm_parameters(twin),
         "bundle": str(system.bundle(arguments.bundle)),
         **given,
         "changed": list(given) or [""],

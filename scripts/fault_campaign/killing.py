@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
+
+from computing import computing
 
 from fault_campaign.fault import Fault, Robot, Scene
 from fault_campaign.system import DRIVER, NODES, SUPERVISOR, TWIN
@@ -23,7 +23,6 @@ SIGNALS: Final = {KILLED: signal.SIGKILL, FROZEN: signal.SIGSTOP}
 STALLS_S: Final = (1.0, 10.0)
 TWIN_FROZEN_S: Final = 2.0
 HOGS_S: Final = 8.0
-_BUSY: Final = "while True: pass"
 
 Deadline = Callable[[Robot], float | None]
 
@@ -130,16 +129,5 @@ def busy() -> Iterator[Fault]:
 
 def _hog(share: int, priority: int, scene: Scene) -> None:
     """Compute beside the system for a while."""
-    hogs = [
-        subprocess.Popen(
-            [sys.executable, "-S", "-c", _BUSY],
-            preexec_fn=lambda: os.nice(priority) if priority else None,
-        )
-        for _ in range(share * (os.cpu_count() or 1))
-    ]
-    try:
+    with computing(share * (os.cpu_count() or 1), priority):
         time.sleep(HOGS_S)
-    finally:
-        for hog in hogs:
-            hog.kill()
-            hog.wait()

@@ -3,8 +3,8 @@
 # episodes each with the same seeds, in the real-time twin. Seeds below 5000 were looked at while settings were chosen; 5000 on were not.
 # BID takes its negatives from the bundle: ur5_pick has no weak policy, so there it is backward coherence and positives.
 # Resumable. A cell is one run in one process: an episode that safety stops counts as a failure, and the twin is reset. An
-# episode that an interruption or a failure of the computer ended counts for nobody; its seed is run again. Every part is
-# in its own folder, and the table counts them together.
+# episode that an interruption or a failure of the computer ended or disturbed counts for nobody, also a success; its seed
+# is run again. Every part is in its own folder, and the table counts them together.
 # Usage: scripts/results evaluate SYSTEM OUT [EPISODES [SPEED...]]; SYSTEM is franka_place or ur5_pick, SPEED another one of the cup
 # in m/s
 set -uo pipefail

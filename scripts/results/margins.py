@@ -21,13 +21,13 @@ COLUMNS = 4
 
 
 def table(runs: Mapping[str, Checks]) -> str:
-    """Return the largest share of each limit, of each label, with the number of comparisons."""
+    """Return the largest share of each limit, of each label, with the number of comparisons, made and not possible."""
     names = gathered(runs.values())
     rows = []
     for name, all_of_it in names.items():
         shares = [f"{checks[name].largest:.2f}" if name in checks else "" for checks in runs.values()]
-        rows.append([name, *shares, f"{all_of_it.total}"])
-    return markdown_table(["check", *runs, "comparisons"], rows)
+        rows.append([name, *shares, f"{all_of_it.total}", str(all_of_it.unjudged or "")])
+    return markdown_table(["check", *runs, "comparisons", "not judged"], rows)
 
 
 def draw(runs: Mapping[str, Checks], path: Path) -> None:

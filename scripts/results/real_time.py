@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from computing import computing
 
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
@@ -34,7 +35,6 @@ from results.timing import stream_of_noise
 PERIOD_S: Final = 0.1
 ALL_PAGES: Final = 3  # MCL_CURRENT | MCL_FUTURE
 FIRST: Final = 5  # decisions that do not count
-COMPUTING: Final = [sys.executable, "-c", "while True: pass"]
 
 
 def freeze() -> None:
@@ -120,17 +120,13 @@ def main() -> None:
         sys.exit("this user may not")
     print("| setting | beside | p50 | p99 | max ms |\n|---|---|---|---|---|")
     for beside in (0, 2):
-        others = [subprocess.Popen(COMPUTING, start_new_session=True) for _ in range(beside)]
-        try:
+        with computing(beside, apart=True):
             for name, times in measure(options).items():
                 if not times:
                     print(f"| {name} | {beside} processes | this user may not | | |")
                     continue
                 p50, p99, most = np.quantile(times, [0.5, 0.99, 1.0])
                 print(f"| {name} | {beside} processes | {p50:.1f} | {p99:.1f} | {most:.1f} |", flush=True)
-        finally:
-            for other in others:
-                other.kill()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from computing import computing
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
@@ -44,18 +45,6 @@ SPEED, RATE = 0.05, 2.5  # of the tool, m/s, and of its swing, rad/s
 def as_arm_node() -> None:
     """Give this thread, and the driver that it starts, the priority of an arm node. Busy processes keep theirs."""
     raise_thread_priority(COMMAND_PRIORITY)
-
-
-@contextmanager
-def busy(count: int) -> Iterator[None]:
-    """So many processes compute meanwhile."""
-    crowd = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in crowd:
-            process.kill()
-            process.wait()
 
 
 @contextmanager
@@ -151,7 +140,7 @@ def main() -> int:
     given.out.mkdir(parents=True, exist_ok=True)
     file = given.out / "starts.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    with busy(given.busy):
+    with computing(given.busy):
         for number in range(given.starts):
             for system in given.systems:
                 if sum(row["system"] == system for row in rows) > number:

@@ -11,6 +11,7 @@ import sys
 import time
 
 import numpy as np
+from computing import computing
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.robots.ur.config import UrConfig
@@ -66,18 +67,13 @@ def measure(generation: str, seconds: float) -> str:
 def main() -> int:
     """Print the table."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    spin = [sys.executable, "-c", "while True: pass"]
-    busy = [subprocess.Popen(spin) for _ in range(int(sys.argv[2]) if len(sys.argv) > 2 else 0)]
     print(
         "| controller | nominal ms | p50 | p99 | max | longest echo | periods | skipped |\n" + "|---" * 8 + "|",
         flush=True,
     )
-    try:
+    with computing(int(sys.argv[2]) if len(sys.argv) > 2 else 0):
         for generation in ADDRESSES:
             print(measure(generation, seconds), flush=True)
-    finally:
-        for process in busy:
-            process.kill()
     return 0
 
 

@@ -44,6 +44,7 @@ def test_the_last_word_of_each_node_counts(tmp_path):
     assert margins_report(found)["arm course"] == {
         "largest_share": 0.3,
         "comparisons": 2,
+        "not_judged": 0,
         "counts": [0, 0, 1, 0, 0, 0, 1, *[0] * (BINS - 6)],
     }
 
@@ -59,6 +60,18 @@ def test_a_table_has_a_line_for_each_check_and_none_for_an_older_bag(tmp_path):
     assert both["arm course"].total == 2
     assert margins_table(both).splitlines()[1].split() == ["arm", "course", "0.250", "2"]
     assert not margins_table({})
+
+
+def test_what_could_not_be_judged_is_shown_beside_what_was(tmp_path):
+    made = Margins()
+    made.over("sent torque", 0.1, 1.0)
+    for name in ("sent torque", "sent torque", "old torque"):
+        made.skip(name)
+    bag = write_bag(tmp_path / "bag", ("arm", made.text()), ("arm", Margins().text()))
+    found = gathered([read_margins(bag), read_margins(bag)])
+    assert margins_report(found)["arm old torque"]["not_judged"] == 2
+    lines = [line.split()[1:] for line in margins_table(found).splitlines()[1:]]
+    assert sorted(lines) == [["old", "torque", "-", "0", "2"], ["sent", "torque", "0.100", "2", "4"]]
 
 
 @pytest.mark.parametrize("text", ["", "{}"])

@@ -70,6 +70,10 @@ def test_a_camera_that_failed_is_no_failure_of_the_decoder_and_a_refused_chunk_i
     path.write_text(json.dumps(content))
     found = rows(success_table([path]))["bid, N = 16", "static"]
     assert (found[0], found[-1]) == ("1 of 2", "1")
+    content["results"][0]["outcome_class"] = "infrastructure"
+    path.write_text(json.dumps(content))
+    found = rows(success_table([path]))["bid, N = 16", "static"]
+    assert (found[0], found[-1]) == ("0 of 1", "2, 1 with success"), "whichever way it ended"
 
 
 def test_open_loop_is_a_row_of_its_own(run):

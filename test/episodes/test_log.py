@@ -138,6 +138,15 @@ FAILED = (
 )
 
 
+def test_a_success_that_was_disturbed_counts_in_no_rate_and_is_told_beside_it():
+    disturbed = EpisodeResult(3, 10, True, "success, but the twin kept 0.71", 9.0, "", INFRASTRUCTURE, "computer")
+    log = summary(results=(*RESULTS, disturbed))
+    run = log.to_dict()
+    assert (run["counted"], run["successes"], run["not_counted_successes"]) == (3, 2, 1)
+    text = format_summary(log)
+    assert "2 of 3 = 67%" in text and "not counted  1 of 4 episodes: computer 1; with success: 1" in text
+
+
 def test_what_failed_beside_the_policy_counts_in_no_rate_and_is_told_beside_it():
     log = summary(results=(*RESULTS, *FAILED), stops=stopped("too fast", "no frame"))
     run = log.to_dict()

@@ -68,6 +68,7 @@ class Harness:
         self.sent: list[ActionChunk] = []
         self.streaming = False
         self.steps = 5
+        self.beaten = 1000
         node = bench.node
         self._be_safety()
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
@@ -86,8 +87,10 @@ class Harness:
         self.tool = pose_arrays(message.pose)
 
     def _beat(self):
+        self.beaten += 1
         for name in self.alive:
-            self._beats.publish(Heartbeat(node=name, robot="other" if name in self.foreign else ""))
+            robot = "other" if name in self.foreign else ""
+            self._beats.publish(Heartbeat(node=name, robot=robot, sequence=self.beaten))
 
     def _stream(self):
         if self.streaming:
@@ -151,7 +154,7 @@ class Harness:
             self.bench.node.destroy_publisher(publisher)
         self._chunks = self.bench.node.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
         task = str(find_system("franka_place").file("task.yaml"))
-        process = self.bench.start("safety", {"task": task, "required": ["policy"]})
+        process = self.bench.start("safety", {"task": task, "twin": True, "required": ["policy"]})
         assert self.bench.until(lambda: self.reset().success, START_S)
         return process
 

@@ -178,7 +178,7 @@ def test_a_node_waits_for_those_that_it_outlives_but_not_for_ever(bench, live):
 
 
 def test_a_node_that_compares_stamps_with_the_wall_clock_refuses_simulated_time(bench, root):
-    task = {"task": str(root / "config" / "franka_place" / "task.yaml")}
+    task = {"task": str(root / "config" / "franka_place" / "task.yaml"), "twin": True}
     bench.start("safety", {**task, "use_sim_time": True})
     status, output = bench.finish("safety")
     assert status == 2 and output.count("error: ") == 1 and "Traceback" not in output

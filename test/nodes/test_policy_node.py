@@ -392,7 +392,7 @@ def test_a_policy_that_predicts_nan_ends_the_node_so_that_safety_stops_the_arm(
 
 def test_neither_policy_nor_safety_subscribes_to_ground_truth(bench, root, tmp_path, task):
     harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
-    bench.start("safety", {"task": str(root / "config" / "franka_place" / "task.yaml")})
+    bench.start("safety", {"task": str(root / "config" / "franka_place" / "task.yaml"), "twin": True})
     assert harness.ready()
 
     def subscribed(name: str) -> set[str]:

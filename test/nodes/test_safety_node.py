@@ -35,6 +35,7 @@ class Harness:
         self.states: list[SafetyState] = []
         self.alive = {"camera", "policy", "arm"}
         self.foreign: set[str] = set()
+        self.beaten = 1000
         node = bench.node
         self._chunks = node.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
@@ -48,11 +49,14 @@ class Harness:
             bench.grant("policy")
         self.reset_client = node.create_client(Trigger, "/safety/reset")
         task = str(root / "config" / "franka_place" / "task.yaml")
-        bench.start("safety", {"task": task, "required": sorted(self.alive), "settle_s": 0.1, **parameters})
+        given = {"task": task, "twin": True, "required": sorted(self.alive), "settle_s": 0.1, **parameters}
+        bench.start("safety", given)
 
     def beat(self):
+        self.beaten += 1
         for name in self.alive:
-            self._beats.publish(Heartbeat(node=name, robot="other" if name in self.foreign else ""))
+            robot = "other" if name in self.foreign else ""
+            self._beats.publish(Heartbeat(node=name, robot=robot, sequence=self.beaten))
         if self.tool_known:
             tool = pose_message([0.5, 0.0, self.height], [1.0, 0.0, 0.0, 0.0])
             stamp_ns = 1 if self.tool_frozen else time.time_ns()
@@ -313,7 +317,8 @@ def test_a_node_in_a_namespace_speaks_for_the_robot_of_that_name(bench, root):
     bench.node.create_subscription(SafetyState, "/cell/left/safety/state", states.append, STATE)
     bench.node.create_subscription(Heartbeat, "/cell/left/heartbeat", beats.append, STATE)
     bench.node.create_subscription(DiagnosticArray, "/diagnostics", lambda item: statuses.extend(item.status), STATE)
-    bench.start("safety", {"task": str(root / "config" / "franka_place" / "task.yaml")}, "-r", "__ns:=/cell/left")
+    task = str(root / "config" / "franka_place" / "task.yaml")
+    bench.start("safety", {"task": task, "twin": True}, "-r", "__ns:=/cell/left")
     assert bench.until(lambda: states and beats and statuses)
     assert states[0].robot == beats[0].robot == "cell/left"
     assert (statuses[0].name, statuses[0].hardware_id) == ("bid_ros: cell/left/safety", "cell/left")
@@ -326,6 +331,12 @@ def test_a_bad_task_file_ends_the_node_with_one_sentence(bench, tmp_path):
     status, output = bench.finish("safety")
     assert status == 2
     assert "error: task file" in output and "Traceback" not in output
+
+
+def test_at_a_robot_whose_joints_nobody_knows_the_node_does_not_start(bench, root):
+    bench.start("safety", {"task": str(root / "config" / "franka_place" / "task.yaml")})
+    status, output = bench.finish("safety")
+    assert status == 2 and "error: arm_config is empty, so nobody knows the joints of the robot" in output
 
 
 def test_a_safety_node_that_was_held_up_blames_nobody_else(bench, root):

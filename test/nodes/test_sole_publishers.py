@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
 
 import pytest
+from geometry_msgs.msg import PoseStamped
 from nodes import test_safety_node
 from nodes.arm_harness import up
-from qos import COMMAND, STATE
+from qos import COMMAND, IMAGE, STATE
 from rclpy.node import Node
+from sensor_msgs.msg import Image
+from std_msgs.msg import Bool
 
-from bid_msgs.msg import ActionChunk, ArmStatus, Grant
+from bid_msgs.msg import ActionChunk, ArmStatus, Grant, Heartbeat
 
 TYPES = {"policy/chunk": (ActionChunk, COMMAND), "grant": (Grant, STATE), "arm/status": (ArmStatus, STATE)}
 
@@ -45,18 +50,75 @@ def test_the_safety_node_stops_names_the_stranger_and_is_reset_once_he_is_gone(b
     assert harness.send_until(lambda: harness.forwarded)
 
 
-@pytest.mark.parametrize(("topic", "kind", "qos"), [("safety/chunk", ActionChunk, COMMAND), ("grant", Grant, STATE)])
-def test_the_arm_node_stops_names_the_stranger_and_follows_nobody(bench, root, stranger, topic, kind, qos):
+def imitate(bench, stranger, name):
+    """Let the stranger send heartbeats of a node, too; return what ends them."""
+    publisher, count = stranger.create_publisher(Heartbeat, "/heartbeat", STATE), itertools.count()
+    ended = threading.Event()
+
+    def send():
+        if not ended.is_set():
+            publisher.publish(Heartbeat(node=name, sequence=next(count)))
+
+    def end():
+        ended.set()
+        stranger.destroy_publisher(publisher)
+
+    bench.node.create_timer(0.05, send)
+    return end
+
+
+def answered(bench, harness, wanted):
+    """Reset now and then until the answer is wanted: nobody reads what the node prints, and a full pipe holds it up."""
+    answers = []
+    return bench.until(lambda: answers and wanted(answers[-1]), each=lambda: answers.append(harness.reset()))
+
+
+def test_the_safety_node_stops_for_a_second_source_of_what_the_policy_sees_or_relies_on(bench, root, stranger):
+    harness = test_safety_node.Harness(bench, root)
+    assert harness.send_until(lambda: harness.forwarded)
+    alone = stranger.create_publisher(Image, "/camera/wrist/image", IMAGE)
+    driver = [node.create_publisher(Image, "/wrist/color/image_raw", IMAGE) for node in (bench.node, stranger)]
+    assert not bench.until(harness.stopped, 0.3), "one in place of the camera node, and two where a driver publishes"
+    for topic, kind, qos in (
+        ("/camera/wrist/image", Image, IMAGE),
+        ("/arm/tool_pose", PoseStamped, STATE),
+        ("/teleop/switch", Bool, COMMAND),
+    ):
+        ends = [(bench.node, bench.node.create_publisher(kind, topic, qos))]
+        ends += [(stranger, stranger.create_publisher(kind, topic, qos))] if topic != "/camera/wrist/image" else []
+        assert bench.until(harness.stopped)
+        told = f"publish {topic}: /bench and /stranger"
+        assert answered(bench, harness, lambda answer, told=told: told in answer.message)
+        for node, end in ends:
+            node.destroy_publisher(end)
+        assert answered(bench, harness, lambda answer: answer.success)
+    end = imitate(bench, stranger, "camera")
+    assert bench.until(harness.stopped) and harness.states[-1].rule == "publisher"
+    assert "2 nodes publish heartbeats of 'camera' on /heartbeat: it, and " in harness.states[-1].reason
+    assert answered(bench, harness, lambda answer: "/stranger" in answer.message)
+    end()
+    assert answered(bench, harness, lambda answer: answer.success)
+    assert alone is not None and len(driver) == 2
+
+
+def test_the_arm_node_stops_names_the_stranger_and_follows_nobody(bench, root, stranger):
     harness = up(bench, "franka_place")
     harness.track(steps=15)
-    publisher = stranger.create_publisher(kind, f"/{topic}", qos)
+    for topic, kind, qos in (("safety/chunk", ActionChunk, COMMAND), ("grant", Grant, STATE)):
+        publisher = stranger.create_publisher(kind, f"/{topic}", qos)
+        assert harness.until_mode(ArmStatus.STOPPED)
+        assert f"nodes publish /{topic}" in harness.statuses[-1].reason
+        assert bench.until(lambda: "/bench and /stranger" in harness.reset().message)
+        stranger.destroy_publisher(publisher)
+        assert bench.until(lambda: harness.reset().success)
+        harness.start = None
+        harness.track(steps=15)
+    end = imitate(bench, stranger, "policy")
     assert harness.until_mode(ArmStatus.STOPPED)
-    assert f"nodes publish /{topic}" in harness.statuses[-1].reason
-    assert bench.until(lambda: "/bench and /stranger" in harness.reset().message)
-    stranger.destroy_publisher(publisher)
-    assert bench.until(lambda: harness.reset().success)
-    harness.start = None
-    harness.track(steps=15)
+    assert "2 nodes publish heartbeats of 'policy' on /heartbeat: it, and " in harness.statuses[-1].reason
+    assert not harness.reset().success
+    end()
+    assert answered(bench, harness, lambda answer: answer.success)
 
 
 def test_a_chunk_from_the_future_is_ignored_and_those_after_it_are_followed(bench, root, monkeypatch):

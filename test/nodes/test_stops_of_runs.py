@@ -6,12 +6,14 @@ import json
 import signal
 
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from nodes.test_episode_node import START_S, Harness, Scene, picking
+from qos import STATE
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
-from bid_ros.episodes.causes import ARM_ENDS
+from bid_ros.episodes.causes import ARM_ENDS, PACE
 from bid_ros.episodes.stops import LEFT
 from bid_ros.recording.events import FILE, check_events
 from bid_ros.system.ended import Ended, note_end
@@ -119,15 +121,24 @@ def test_the_arm_that_hears_first_leaves_the_reason_to_the_safety_node(bench, ro
     assert status == 0 and run["results"][0]["outcome_code"] == "speed"
 
 
-def test_a_fault_of_a_robot_counts_for_nobody_and_is_recovered_in_a_twin(bench, root, tmp_path):
-    harness, scene = picking(bench, root, tmp_path, episodes=2)
+def test_a_fault_counts_for_nobody_and_neither_does_a_success_of_a_twin_that_lost_time(bench, root, tmp_path):
+    harness, scene = picking(bench, root, tmp_path, episodes=3)
     stops = Stops(harness)
     started(harness, 1)
     stops.fault("a reflex stopped the robot")
     started(harness, 2)
     solve(harness, scene)
-    status, run, _ = harness.finish()
-    assert (status, run["counted"], run["successes"]) == (0, 1, 1)
+    started(harness, 3)
+    said = DiagnosticStatus(name="twin", hardware_id="ur", values=[KeyValue(key=PACE, value="0.71")])
+    publisher = bench.node.create_publisher(DiagnosticArray, "/diagnostics", STATE)
+    bench.node.create_timer(0.05, lambda: publisher.publish(DiagnosticArray(status=[said])))
+    solve(harness, scene)
+    status, run, output = harness.finish()
+    assert (status, run["counted"], run["successes"], run["not_counted_successes"]) == (0, 1, 1, 1)
+    last = run["results"][2]
+    assert last["outcome"] == "success, but the twin kept 0.71 of real time" and last["success"]
+    assert (ends(harness)[2], harness.events[-1].success) == ((2, EpisodeEvent.INFRASTRUCTURE, "computer"), True)
+    assert "not counted  2 of 3 episodes: computer 1, robot 1; with success: 1" in output
     assert (run["results"][0]["outcome_class"], run["results"][0]["outcome_code"]) == ("infrastructure", "robot")
     assert run["stops"][0]["rule"] == "fault"
 

@@ -288,6 +288,32 @@ def test_the_next_best_is_chosen_where_the_best_may_not_be(policy, task, observe
     np.testing.assert_array_equal(later[0].choice.previous, later[1].choice.previous)
 
 
+@pytest.mark.parametrize("passing", [(), (1, 4)], ids=["none", "two"])
+def test_once_a_choice_may_not_be_the_others_are_judged_together(policy, task, observe, passing):
+    plain = DecisionMaker(policy, build_decoder("bid", DecoderConfig(samples=8)), task)
+    asked = []
+
+    def rest(samples):
+        asked.append(samples)
+        return np.isin(np.arange(len(samples)), passing)
+
+    maker = DecisionMaker(
+        policy,
+        build_decoder("bid", DecoderConfig(samples=8)),
+        task,
+        free=lambda prediction: bool(asked),
+        rest=rest,
+    )
+    first, record = plain.decide(observe(START)), maker.decide(observe(START))
+    assert [len(samples) for samples in asked] == [7], "once"
+    if passing:
+        np.testing.assert_array_equal(record.strong, asked[0][list(passing)])
+    else:
+        np.testing.assert_array_equal(record.choice.actions, first.choice.actions)
+    later = [each.decide(observe(START + STEP)) for each in (maker, plain)]
+    assert all(each.choice.executed == 1 for each in later), "it has decided once"
+
+
 def test_the_last_candidate_is_left_to_the_safety_node(policy, task, observe):
     maker = DecisionMaker(policy, build_decoder("bid", DecoderConfig(samples=4)), task, free=lambda prediction: False)
     record = maker.decide(observe(START))

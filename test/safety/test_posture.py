@@ -123,8 +123,11 @@ def test_the_screen_drops_what_the_envelope_refuses(posed):
     arm = posed.limited(speed=(0.45,) * len(posed.home))
     screen = Screen(posed.task, posed=arm)
     samples = np.concatenate([motions[:, :1], motions], axis=1)  # one row of the past
-    assert screen.passes(samples).all()  # the joints are not known: the safety node judges
+    assert screen.rest(samples).all() and screen.free(samples[0])  # nothing is measured: the safety node judges
     screen.measured = posed.home
-    passed = screen.passes(samples)
+    assert screen.passes(samples).all(), "in all samples it would take too long"
+    passed = screen.rest(samples)
     assert 0 < passed.sum() < len(ways)
     assert passed.tolist() == [posed.check(rows, arm).ok for rows in motions]
+    assert passed.tolist() == [screen.free(sample) for sample in samples]
+    assert Screen(posed.task).free is None and Screen(posed.task).rest is None

@@ -221,7 +221,7 @@ def test_a_node_ends_when_its_supervisor_was_killed(bench, root, monkeypatch):
     monkeypatch.setenv("BID_SUPERVISOR", str(supervisor.pid))
     beats: list[Heartbeat] = []
     bench.node.create_subscription(Heartbeat, "/heartbeat", beats.append, STATE)
-    bench.start("safety", {"task": str(root / "config" / "franka_place" / "task.yaml")})
+    bench.start("safety", {"task": str(root / "config" / "franka_place" / "task.yaml"), "twin": True})
     assert bench.until(lambda: beats, LIMIT_S)
     supervisor.kill()
     supervisor.wait()

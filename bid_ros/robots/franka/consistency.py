@@ -14,7 +14,7 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.kinematics import flange_pose
 from bid_ros.robots.franka.reading import FrankaReading
 from bid_ros.robots.franka.speeds import SaidSpeeds
-from bid_ros.robots.franka.torques import ToldTorques
+from bid_ros.robots.franka.torques import SENT, ToldTorques
 
 # No joint of a Franka turns faster than 5.26 rad/s, and no tool is faster than 3 m/s.
 FASTEST: Final = 6.0
@@ -199,10 +199,12 @@ class FrankaConsistency:
         return ""
 
     def _sent(self, reading: FrankaReading) -> str:
-        if self._controlled_ms is None or reading.sent is None:
-            self._told.unknown(reading.robot_ms)
-            return ""
-        return self._told.doubt(reading.robot_ms, reading.torques, reading.sent)
+        if self._controlled_ms is not None and reading.sent is not None:
+            return self._told.doubt(reading.robot_ms, reading.torques, reading.sent)
+        if self._controlled_ms is not None:
+            self._margins.skip(SENT)
+        self._told.unknown(reading.robot_ms)
+        return ""
 
 
 def _impossible(reading: FrankaReading) -> str:

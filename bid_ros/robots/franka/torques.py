@@ -18,6 +18,7 @@ SAME: Final = 0.05
 # So many torques are kept: at 500 Hz those of a second.
 KEPT: Final = 512
 JOINTS: Final = 7
+SENT: Final = "sent torque"  # name of the limit
 
 
 class ToldTorques:
@@ -63,7 +64,7 @@ class ToldTorques:
         if off <= SENT_TORQUE:
             self._agreed_ms = robot_ms
         off_ms = robot_ms - self._agreed_ms
-        if self._margins.over("sent torque", off_ms, SENT_MS):
+        if self._margins.over(SENT, off_ms, SENT_MS):
             found = found or f"a torque is {off:.1f} Nm off what was sent, for {off_ms} ms; valid is up to {SENT_MS} ms"
         return found
 

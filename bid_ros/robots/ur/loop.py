@@ -124,6 +124,7 @@ class UrLoop(DriverLoop):
         holds = self._mode is Mode.FOLLOWING and not self._stream.follower.moving
         finding = self._watch.look(at_rest=holds or self._mode is Mode.IDLE)
         if finding is not None and finding.lost:
+            self._tell(finding.reason)
             if finding.silent and self._usable and self._mode is not Mode.IDLE:
                 self._ask_to_stop()
             self._lose(finding.reason)

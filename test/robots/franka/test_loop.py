@@ -3,6 +3,7 @@
 import gc
 import re
 from concurrent.futures import Future
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -150,10 +151,34 @@ def test_a_request_to_brake_comes_with_the_set_points(cell):
     assert len(cell.robot.stopped) == 1 and cell.state.fault == ""
 
 
+def test_states_whose_sent_torques_nobody_knows_are_counted_as_not_judged(cell):
+    cell.robot.tell(lambda said, *_: replace(said, sent=None))
+    cell.run(0.3)
+    assert cell.memory.read_margins().unjudged == {}, "nothing is sent yet"
+    assert cell.ask(DriverRequest.START, False) == ""
+    cell.run(0.6)
+    assert cell.memory.read_margins().unjudged["sent torque"] == pytest.approx(300, abs=130)
+    assert "sent torque" not in cell.memory.read_margins()
+
+
 def test_every_period_is_a_beat(cell):
     before = cell.state.beat
     cell.run(0.1)
     assert cell.state.beat - before == 50
+
+
+@pytest.mark.parametrize("how", ["lost", "left control"])
+def test_a_fault_is_told_before_the_library_is_asked_for_a_stop_that_may_hang(cell, monkeypatch, how):
+    assert cell.ask(DriverRequest.START, False) == ""
+    cell.run(0.1, Swing(cell, False))
+    told, stop = [], cell.robot.stop
+    monkeypatch.setattr(cell.robot, "stop", lambda: (told.append(cell.state.fault), stop())[1])
+    if how == "lost":
+        cell.robot.silent = True
+    else:
+        cell.robot.fail("robot at a: reflex")
+    cell.run(0.2 if how == "lost" else 0.02, Swing(cell, False))
+    assert told[0] == cell.state.fault != "" and (cell.status == EXIT_LOST) is (how == "lost")
 
 
 def test_an_error_in_the_loop_ends_the_process_after_its_fault_was_published(cell, monkeypatch):

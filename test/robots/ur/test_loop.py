@@ -13,6 +13,7 @@ import pytest
 from bid_ros.control.spatial import ZERO, Pose
 from bid_ros.robots import loop as base_loop
 from bid_ros.robots.protocol import (
+    EXIT_LOST,
     EXIT_STUCK,
     MEMORY_SIZE,
     DriverMemory,
@@ -29,6 +30,7 @@ from bid_ros.robots.ur.loop import UrLoop
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.status import UrReading, near, pose_from_numbers
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
+from bid_ros.robots.ur.watch import Trouble
 
 POSE = Pose((0.4, 0.0, 0.3), (1.0, 0.0, 0.0, 0.0))
 JOINTS = tuple(UR5E.inverse((0.4, 0.0, 0.3, math.pi, 0.0, 0.0), INITIAL_Q).tolist())
@@ -132,6 +134,17 @@ def test_near_is_three_centimetres_and_a_tenth_of_a_radian():
     turned = (math.cos(0.04), math.sin(0.04), 0.0, 0.0)
     assert near(POSE, Pose(POSE.position, turned))
     assert not near(POSE, Pose(POSE.position, (math.cos(0.06), math.sin(0.06), 0.0, 0.0)))
+
+
+def test_the_fault_of_a_silent_robot_is_told_before_the_robot_is_asked_to_stop(monkeypatch):
+    robot, told = Robot(POSE), []
+    loop, _ours, memory = looping(robot)
+    loop.tick(time.monotonic_ns())
+    monkeypatch.setattr(base_loop, "os", SimpleNamespace(_exit=told.append))
+    monkeypatch.setattr(loop._watch, "look", lambda at_rest: Trouble("silent", lost=True, silent=True))
+    monkeypatch.setattr(robot, "end_servo", lambda: told.append(memory.read_state().fault))
+    loop.tick(time.monotonic_ns())
+    assert told == ["silent", EXIT_LOST]
 
 
 class Sly(Robot):

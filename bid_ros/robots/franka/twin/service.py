@@ -4,6 +4,7 @@ import ipaddress
 import logging
 import select
 import socket
+import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
@@ -16,6 +17,9 @@ from bid_ros.sim.net import Misbehaviour
 
 MAX_GUESTS: Final = 8  # TCP connections that have not said Connect; of more, the oldest goes
 LONGEST_DATAGRAM: Final = 2048
+# A connection that is closed by a reset. After an orderly end libfranka looks for an answer again and again, for more
+# than 10 s, with a core of its own at the highest priority.
+AT_ONCE: Final = struct.pack("ii", 1, 0)
 LOG = logging.getLogger(__name__)
 
 
@@ -156,6 +160,8 @@ class FciService:
         except Misbehaviour as error:
             name = self._dialect.name
             LOG.warning("Franka twin: %s client %s sent %s; its connection is closed", name, client.name, error)
+            if client.link.fileno() >= 0:
+                client.link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
             self._drop(client)
 
     def _do(self, client: FciClient, command: int, number: int, values: tuple[Any, ...]) -> None:

@@ -1,0 +1,36 @@
+"""Whether messages under one name come from one sender or from two, told by the numbers that each counts on."""
+
+from collections import defaultdict, deque
+from typing import Final
+
+from bid_ros.core.chunk import NANOSECONDS
+
+# So many numbers that step back within so many s: a sender that was started anew steps back once.
+BACK: Final = 3
+WITHIN_S: Final = 1.0
+
+
+class Senders:
+    """Finds two senders of one name: one counts on from where the other one is not, so the numbers step back.
+
+    A sender that imitates the numbers too is not found. It reads no clock; times are steady, in integer nanoseconds.
+    """
+
+    def __init__(self) -> None:
+        self._newest: dict[str, int] = {}
+        self._back_ns: defaultdict[str, deque[int]] = defaultdict(lambda: deque(maxlen=BACK))
+
+    def take(self, name: str, number: int, steady_ns: int) -> None:
+        """Take the number of a message under ``name``."""
+        if number < self._newest.get(name, number):
+            self._back_ns[name].append(steady_ns)
+        self._newest[name] = number
+
+    def doubled(self, steady_ns: int) -> str:
+        """Return a name that has had two senders within the last second; empty: none has."""
+        since_ns = steady_ns - round(WITHIN_S * NANOSECONDS)
+        return next((name for name, at in self._back_ns.items() if len(at) == BACK and at[0] > since_ns), "")
+
+    def names(self) -> frozenset[str]:
+        """Return every name so far."""
+        return frozenset(self._newest)
