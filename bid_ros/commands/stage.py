@@ -46,7 +46,7 @@ def run_stage(
         f"stage {number} of {len(STAGES)}: {system.task.robot}, {where}: {stage_text(number, driver)}", file=sys.stderr
     )
     if address:
-        _ask("keep a hand at the emergency stop. May it move?")
+        ask("keep a hand at the emergency stop. May it move?")
     status = start(system, stage_arguments(system, arguments, number))
     out = Path(arguments.out)
     result: dict[str, Any] = (
@@ -147,7 +147,8 @@ def _reason(out: Path) -> str:
     return str(run.get("safety_stop") or ended.get("outcome", ""))
 
 
-def _ask(question: str) -> None:
+def ask(question: str) -> None:
+    """Ask at a robot whether the arm may move. Raises BidError if nobody can answer, or the answer is not yes."""
     if not sys.stdin.isatty():
         raise BidError("nobody can answer here whether the arm may move; valid is a terminal")
     if not _yes(question):

@@ -1,9 +1,10 @@
-"""What a Franka that rests feels at its tool beside its configured payload, by its own estimate."""
+"""What a Franka that rests says of itself: its version, and what it feels at its tool beside its payload."""
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Final
+from typing import Final, TypeVar
 
 import franky
 import numpy as np
@@ -14,6 +15,7 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.errors import FRANKY_ERRORS, sentence
 from bid_ros.robots.franka.robot import set_load
 
+Answer = TypeVar("Answer")
 SETTLE_S: Final = 0.3  # until the robot's filtered estimate knows the payload
 WATCH_S: Final = 0.5
 PAUSE_S: Final = 0.01
@@ -29,11 +31,23 @@ def external_force(config: FrankaConfig) -> tuple[float, float, float]:
     Raises:
         ArmError: the robot moves, is used by another client, or does not answer in time.
     """
-    result: Future[Array] = Future()
+    limit_s = config.connect_timeout_s + SETTLE_S + WATCH_S
+    x, y, z = np.median(_told(config, _measured, limit_s), axis=0).tolist()
+    return x, y, z
+
+
+def firmware(config: FrankaConfig) -> str:
+    """Return the version of the robot's server, by which libfranka knows its system image. Raises ArmError."""
+    return _told(config, lambda config: f"FCI server {_robot(config).server_version}", config.connect_timeout_s)
+
+
+def _told(config: FrankaConfig, ask: Callable[[FrankaConfig], Answer], limit_s: float) -> Answer:
+    """Return the answer of a robot. Raises ArmError if it gives none in time, as franky otherwise."""
+    result: Future[Answer] = Future()
 
     def work() -> None:
         try:
-            result.set_result(_measured(config))
+            result.set_result(ask(config))
         except ArmError as error:
             result.set_exception(error)
         except FRANKY_ERRORS as error:
@@ -41,17 +55,19 @@ def external_force(config: FrankaConfig) -> tuple[float, float, float]:
 
     # libfranka waits a minute for a robot that does not answer.
     threading.Thread(target=work, name="load", daemon=True).start()
-    limit_s = config.connect_timeout_s + SETTLE_S + WATCH_S
     try:
-        x, y, z = np.median(result.result(limit_s), axis=0).tolist()
+        return result.result(limit_s)
     except TimeoutError as error:
         raise ArmError(f"robot at {config.address} says nothing for {limit_s:g} s") from error
-    return x, y, z
+
+
+def _robot(config: FrankaConfig) -> franky.Robot:
+    return franky.Robot(config.address, realtime_config=franky.RealtimeConfig.Ignore)  # it is only read
 
 
 def _measured(config: FrankaConfig) -> Array:
     """Return the forces ``(n, 3)`` N of a while. Raises ArmError, and as franky."""
-    robot = franky.Robot(config.address, realtime_config=franky.RealtimeConfig.Ignore)  # it is only read
+    robot = _robot(config)
     try:
         set_load(robot, config)
         time.sleep(SETTLE_S)
