@@ -1,4 +1,4 @@
-"""The stops of ``bid accept``: a moving arm loses its cable, its power or a node, and its recording says how it ended."""
+"""The stops of ``bid accept``: a moving arm loses its cable, its power or a node; its recording says how it stopped."""
 
 import json
 import signal

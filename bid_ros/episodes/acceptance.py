@@ -59,8 +59,8 @@ def compared(report: Mapping[str, Any], twin: Mapping[str, Any]) -> dict[str, An
         BidError: the second report is of no twin, or of another robot; or one of them measured no lag.
     """
     if twin["robot_ip"] or twin["robot"] != report["robot"]:
-        where = twin["robot_ip"] or "a twin"
-        raise BidError(f"the report to compare with is of {twin['robot']}, {where}; valid is a {report['robot']}'s twin")
+        what = f"a robot at {twin['robot_ip']}" if twin["robot_ip"] else f"the twin of a {twin['robot']}"
+        raise BidError(f"the report to compare with is of {what}; valid is the twin of a {report['robot']}")
     ours, theirs = figures(report), figures(twin)
     names = dict.fromkeys([*ours, *theirs])
     rows = [(name, *(f"{found[name]:.4g}" if name in found else "-" for found in (ours, theirs))) for name in names]

@@ -9,7 +9,16 @@ from bid_msgs.msg import EpisodeEvent, TwinScene
 from bid_msgs.srv import ResetEpisode
 from bid_ros.core.errors import BidError
 from bid_ros.core.schedule import PeriodicThread, Tick
-from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, SCENES, TWIN_HARMS, TWIN_RESET, TWIN_SCENE, body_topic
+from bid_ros.core.topics import (
+    ARM_STATUS,
+    BODIES,
+    EPISODE_EVENT,
+    SCENES,
+    TWIN_HARMS,
+    TWIN_RESET,
+    TWIN_SCENE,
+    body_topic,
+)
 from bid_ros.episodes.causes import PACE, SLOW_TWIN
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
 from bid_ros.nodes.heartbeat import RARE_S

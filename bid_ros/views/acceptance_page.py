@@ -81,7 +81,8 @@ def _compared(found: Mapping[str, Any] | None) -> str:
 
 
 def _checks(findings: Iterable[Mapping[str, Any]]) -> Iterable[Sequence[str]]:
-    return ((escape(item["what"]), _marked(item["state"], item["state"]), escape(item["measured"])) for item in findings)
+    for item in findings:
+        yield escape(item["what"]), _marked(item["state"], item["state"]), escape(item["measured"])
 
 
 def _section(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

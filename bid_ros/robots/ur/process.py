@@ -78,7 +78,7 @@ def firmware(config: UrConfig) -> str:
     dashboard = DashboardClient(config.address)
     try:
         dashboard.connect(DASHBOARD_MS)
-        told = dashboard.polyscopeVersion().strip()
+        told = f"PolyScope {dashboard.polyscopeVersion().strip()}"
         dashboard.disconnect()
     except LIBRARY_ERRORS as error:
         raise ArmError(f"robot at {config.address}: {_explained(str(error))}") from error

@@ -10,7 +10,8 @@ from bid_ros.robots.franka.model import HOME_Q
 from bid_ros.robots.franka.twin.reflexes import JOINT_SPEED, Reflex
 from bid_ros.robots.franka.twin.watchdog import SHARED, Patience
 
-STARTED, SUCCESS, REJECTED, REFLEX_ABORTED = 1, 0, 5, 8  # of Move
+STARTED, SUCCESS, REJECTED, REFLEX_ABORTED, EMERGENCY_ABORTED = 1, 0, 5, 8, 9  # of Move
+USER_STOPPED = 5
 MANUAL_RECOVERY_REQUIRED = 3
 RECOVERING = 6
 
@@ -313,6 +314,31 @@ def test_a_client_that_leaves_during_a_motion_is_a_reflex_and_the_arm_comes_to_r
     assert again.recover() == SUCCESS
     again.close()
     controller.cycle()
+
+
+def test_a_pressed_emergency_stop_brakes_the_arm_and_refuses_every_motion():
+    with lockstep("127.0.44.9") as controller:
+        client = RawClient(controller)
+        client.connect()
+        swing(client)
+        client.answers()
+        controller.robot.emergency_stop()
+        assert client.wait(200).mode == USER_STOPPED and np.abs(client.state.dq).max() < 0.005
+        assert answers_of_move(client) == [(MOVE, EMERGENCY_ABORTED)]
+        assert client.recover() == REJECTED and client.move()[1][0][2][0] == REJECTED
+
+
+def test_without_its_cable_the_arm_comes_to_rest_and_says_nothing():
+    with lockstep("127.0.44.8") as controller:
+        client = RawClient(controller)
+        client.connect()
+        swing(client)
+        controller.unplug()
+        for _ in range(300):
+            controller.cycle()
+        assert controller.robot.reflex is Reflex.COMMUNICATION
+        robot = vars(controller.robot)["_robot"]
+        assert np.abs(robot.inner_state.dq).max() < 0.005 and not client.answers()
 
 
 @pytest.mark.parametrize("version", [0, 9, 11, 65_535])
