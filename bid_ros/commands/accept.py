@@ -13,7 +13,7 @@ from typing import Any, Final
 from bid_ros.commands.accept_stops import KILL, STOPS, try_stop
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.commands.check import findings
-from bid_ros.commands.stage import run_stage
+from bid_ros.commands.stage import ask, run_stage
 from bid_ros.commands.up import start
 from bid_ros.core.errors import BidError
 from bid_ros.core.files import replace_text
@@ -23,7 +23,7 @@ from bid_ros.system.folder import System, find_system
 from bid_ros.system.run import RunArguments
 from bid_ros.system.stages import STAGES, stage_results
 
-READY: Final = "undo that, make the robot ready again as after every such stop, then press [enter]: "
+READY: Final = "undo that, and make the robot ready again as after every such stop. Is it ready?"
 
 
 def add_parser(verbs: Any) -> None:
@@ -147,7 +147,7 @@ def _stops(system: System, arguments: RunArguments, stops: dict[str, Any]) -> No
         print(f"stop '{name}'", file=sys.stderr, flush=True)
         stops[name] = try_stop(system, replace(arguments, out=str(Path(arguments.out, f"stop-{name}"))), name)
         if arguments.robot_ip and name != KILL:
-            input(READY)
+            ask(READY)
 
 
 def _problems(report: dict[str, Any], complete: bool) -> list[str]:

@@ -81,7 +81,7 @@ def stop_problems(found: Mapping[str, Any]) -> list[str]:
 
 def _command(system: System, arguments: RunArguments) -> Sequence[str]:
     motion = ["--driver", "stage", "--device-settings", f"{{motion: {STAGES[-1].motion}, speed: {SPEED}}}"]
-    words = ["--unstaged", "--moving", "0", "--episodes", str(ROUNDS), "--out", arguments.out]
+    words = ["--moving", "0", "--episodes", str(ROUNDS), "--out", arguments.out]
     words += ["--robot-ip", arguments.robot_ip] if arguments.robot_ip else []
     return [sys.executable, "-m", "bid_ros.cli", "up", str(system.folder), *motion, *words]
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bid_ros.core.percentiles import percentiles
 from bid_ros.core.topics import IMAGE_TYPE
@@ -25,7 +26,7 @@ def camera_rates(bag: Path) -> dict[str, dict[str, Any]]:
     return {name: _rates(np.array(times)) for name, times in found.items() if len(times) > 1}
 
 
-def _rates(times: np.ndarray) -> dict[str, Any]:
+def _rates(times: NDArray[np.int64]) -> dict[str, Any]:
     """Return the figures of a camera from stamps and times of receipt ``(n, 2)`` ns."""
     gaps_ms = np.diff(times[:, 0]) / 1e6
     rate_hz = round(1e3 / float(gaps_ms.mean()), 2)

@@ -44,13 +44,13 @@ def record(tmp_path):
 def test_a_stop_counts_from_when_it_was_done(record):
     found = read_stop(record(), SINCE_NS)
     assert found["reason"] == "said at 1100" and found["noticed_s"] == pytest.approx(0.103)
-    assert found["speed"] == pytest.approx(SPEED) and found["rest_s"] == pytest.approx(0.26, abs=0.03)
+    assert found["speed"] == pytest.approx(SPEED) and found["rest_s"] == pytest.approx(0.23, abs=0.02)
     assert found["way_mm"] == pytest.approx(20.0, abs=0.1)
 
 
 def test_without_that_it_counts_from_when_it_was_noticed(record):
     found = read_stop(record())
-    assert found["noticed_s"] is None and found["rest_s"] == pytest.approx(0.16, abs=0.03)
+    assert found["noticed_s"] is None and found["rest_s"] == pytest.approx(0.127, abs=0.02)
     assert found["way_mm"] == pytest.approx(10.0, abs=0.4)
 
 

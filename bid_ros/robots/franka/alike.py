@@ -7,16 +7,16 @@ from bid_ros.robots.descriptor import TrackedMotion
 
 SOFTEST, STIFFEST = 10.0, 3000.0  # N/m that the driver takes
 POWER: Final = 1.19  # of the ratio of two lags, which is that of the two stiffnesses
-ARM_M: Final = 0.5  # of the force at the tool about the joints that bear it
+ARM_M: Final = 0.58  # Nm of compensated friction over the N that the tool then holds less at rest
 DIGITS: Final = 3
 
 
 def alike(robot: TrackedMotion, twin: TrackedMotion) -> Mapping[str, Any]:
     """Return stiffness and compensated friction of the twin.
 
-    Measured in the twin: 50 ms with 2500 N/m, 108 ms with 1000 N/m. At rest the tool is off by the friction that
-    nothing compensates, over the stiffness. So what the twin compensates is less by what it lacks, spread over its
-    joints as before. Both are estimates: try them in the twin.
+    At rest the tool is off by the friction that nothing compensates, over the stiffness. Both constants are measured
+    in the twin, in stage 2: lag 50 ms and 0.73 mm off with 2500 N/m, 108 ms and 1.33 mm with 1000 N/m, 76 ms and
+    1.21 mm with 2500 N/m and no compensated friction. So these are estimates: try them in the twin.
     """
     before = float(twin.config["translational_stiffness"])
     stiffness = min(max(before * (twin.lag_s / robot.lag_s) ** POWER, SOFTEST), STIFFEST)
