@@ -1,10 +1,11 @@
-"""What a Franka that rests says of itself: its version, and what it feels at its tool beside its payload."""
+"""What a Franka says of itself: the version of its server, and what it feels at its tool beside its payload."""
 
+import socket
+import struct
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Final, TypeVar
+from typing import Final
 
 import franky
 import numpy as np
@@ -15,11 +16,26 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.errors import FRANKY_ERRORS, sentence
 from bid_ros.robots.franka.robot import set_load
 
-Answer = TypeVar("Answer")
 SETTLE_S: Final = 0.3  # until the robot's filtered estimate knows the payload
 WATCH_S: Final = 0.5
 PAUSE_S: Final = 0.01
 REST: Final = 0.01  # rad/s of each joint
+PORT: Final = 1337
+MESSAGE: Final = struct.Struct("<3I2H")  # command, number, size; then version and UDP port, or status and version
+
+
+def firmware(config: FrankaConfig) -> str:
+    """Return the version of the robot's server, by which its maker tells the system images that fit a libfranka.
+
+    A client of version 0 is refused with it, so nobody who drives the robot notices. Raises ArmError.
+    """
+    try:
+        with socket.create_connection((config.address, PORT), config.connect_timeout_s) as link:
+            link.sendall(MESSAGE.pack(0, 1, MESSAGE.size, 0, 0))
+            *_, version = MESSAGE.unpack(link.recv(MESSAGE.size, socket.MSG_WAITALL))
+    except (OSError, struct.error) as error:
+        raise ArmError(f"robot at {config.address} does not say its version: {error}") from error
+    return f"FCI server {version}"
 
 
 def external_force(config: FrankaConfig) -> tuple[float, float, float]:
@@ -31,23 +47,11 @@ def external_force(config: FrankaConfig) -> tuple[float, float, float]:
     Raises:
         ArmError: the robot moves, is used by another client, or does not answer in time.
     """
-    limit_s = config.connect_timeout_s + SETTLE_S + WATCH_S
-    x, y, z = np.median(_told(config, _measured, limit_s), axis=0).tolist()
-    return x, y, z
-
-
-def firmware(config: FrankaConfig) -> str:
-    """Return the version of the robot's server, by which libfranka knows its system image. Raises ArmError."""
-    return _told(config, lambda config: f"FCI server {_robot(config).server_version}", config.connect_timeout_s)
-
-
-def _told(config: FrankaConfig, ask: Callable[[FrankaConfig], Answer], limit_s: float) -> Answer:
-    """Return the answer of a robot. Raises ArmError if it gives none in time, as franky otherwise."""
-    result: Future[Answer] = Future()
+    result: Future[Array] = Future()
 
     def work() -> None:
         try:
-            result.set_result(ask(config))
+            result.set_result(_measured(config))
         except ArmError as error:
             result.set_exception(error)
         except FRANKY_ERRORS as error:
@@ -55,19 +59,17 @@ def _told(config: FrankaConfig, ask: Callable[[FrankaConfig], Answer], limit_s: 
 
     # libfranka waits a minute for a robot that does not answer.
     threading.Thread(target=work, name="load", daemon=True).start()
+    limit_s = config.connect_timeout_s + SETTLE_S + WATCH_S
     try:
-        return result.result(limit_s)
+        x, y, z = np.median(result.result(limit_s), axis=0).tolist()
     except TimeoutError as error:
         raise ArmError(f"robot at {config.address} says nothing for {limit_s:g} s") from error
-
-
-def _robot(config: FrankaConfig) -> franky.Robot:
-    return franky.Robot(config.address, realtime_config=franky.RealtimeConfig.Ignore)  # it is only read
+    return x, y, z
 
 
 def _measured(config: FrankaConfig) -> Array:
     """Return the forces ``(n, 3)`` N of a while. Raises ArmError, and as franky."""
-    robot = _robot(config)
+    robot = franky.Robot(config.address, realtime_config=franky.RealtimeConfig.Ignore)  # it is only read
     try:
         set_load(robot, config)
         time.sleep(SETTLE_S)

@@ -8,7 +8,7 @@ import pytest
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.franka.config import FrankaConfig
-from bid_ros.robots.franka.load import external_force, firmware
+from bid_ros.robots.franka.load import external_force
 from bid_ros.robots.registry import build_arm
 from bid_ros.system.check.hardware import payload_finding
 
@@ -47,12 +47,6 @@ def test_bid_check_says_which_payload_would_fit(robot, carried, state, advice):
     assert finding.state == state and finding.advice.endswith(advice)
     assert finding.measured.endswith("N are felt at rest beside payload_mass 0.2 kg")
     assert payload_finding("ur", None) is None, "it does not tell"
-
-
-def test_a_robot_says_its_version(robot):
-    assert firmware(config(robot, 0.0)) == "FCI server 10"
-    with pytest.raises(ArmError, match=f"robot at {SILENT}: "):
-        firmware(FrankaConfig(SILENT, twin=True))
 
 
 def test_a_robot_that_moves_or_is_driven_or_says_nothing_is_not_measured(robot):
