@@ -55,7 +55,7 @@ def _stage(item: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _cameras(report: Mapping[str, Any]) -> Iterable[Sequence[str]]:
-    found = next((stage["cameras"] for stage in reversed(report["stages"]) if stage.get("cameras")), {})
+    found: Mapping[str, Any] = next((stage["cameras"] for stage in reversed(report["stages"]) if stage.get("cameras")), {})
     for name, camera in found.items():
         ages = f"{_number(camera['age_ms']['p50'], 'ms')}, {_number(camera['age_ms']['p99'], 'ms')}"
         yield name, _number(camera["rate_hz"], "Hz"), _number(camera["gap_ms"], "ms"), ages

@@ -21,7 +21,8 @@ WATCH_S: Final = 0.5
 PAUSE_S: Final = 0.01
 REST: Final = 0.01  # rad/s of each joint
 PORT: Final = 1337
-MESSAGE: Final = struct.Struct("<3I2H")  # command, number, size; then version and UDP port, or status and version
+CONNECT: Final = struct.Struct("<3I2H")  # command, its number, size of the message; library version, UDP port
+ANSWER: Final = struct.Struct("<3IBH")  # the same header; status, version of the server
 
 
 def firmware(config: FrankaConfig) -> str:
@@ -31,8 +32,8 @@ def firmware(config: FrankaConfig) -> str:
     """
     try:
         with socket.create_connection((config.address, PORT), config.connect_timeout_s) as link:
-            link.sendall(MESSAGE.pack(0, 1, MESSAGE.size, 0, 0))
-            *_, version = MESSAGE.unpack(link.recv(MESSAGE.size, socket.MSG_WAITALL))
+            link.sendall(CONNECT.pack(0, 1, CONNECT.size, 0, 0))
+            *_, version = ANSWER.unpack(link.recv(ANSWER.size, socket.MSG_WAITALL))
     except (OSError, struct.error) as error:
         raise ArmError(f"robot at {config.address} does not say its version: {error}") from error
     return f"FCI server {version}"

@@ -351,7 +351,7 @@ def test_the_version_of_a_robot_is_read_beside_the_client_that_drives_it(client,
         while not told.done():
             client.wait()
     assert told.result() == "FCI server 10"
-    with pytest.raises(ArmError, match="robot at 127.0.44.7 does not say its version: .*refused"):
+    with pytest.raises(ArmError, match=r"robot at 127\.0\.44\.7 does not say its version: .*refused"):
         firmware(FrankaConfig("127.0.44.7", twin=True))
 
 
