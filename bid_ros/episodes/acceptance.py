@@ -42,7 +42,7 @@ def _figures(report: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
             yield f"{where} {name}", (stage.get(key) or {}).get("p99")
         yield f"{where} off at rest, mm p50", (stage.get("resting_mm") or {}).get("p50")
         yield f"{where} decision, ms p99", (stage.get("decision_ms") or {}).get("p99")
-    for name, camera in _cameras(report).items():
+    for name, camera in cameras_of(report).items():
         yield f"{name} rate, Hz", camera["rate_hz"]
         yield f"{name} age, ms p50", camera["age_ms"]["p50"]
     for name, stop in report["stops"].items():
@@ -72,7 +72,7 @@ def compared(report: Mapping[str, Any], twin: Mapping[str, Any]) -> dict[str, An
 def alike(report: Mapping[str, Any], twin: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the twin's files, by their names, with which it would be as what a report measured."""
     robot, own = tracked(report), tracked(twin)
-    ages_ms = [camera["age_ms"]["p50"] for camera in _cameras(report).values()]
+    ages_ms = [camera["age_ms"]["p50"] for camera in cameras_of(report).values()]
     cameras = {"twin_delay_s": round(min(max(ages_ms) / 1e3, MOST_DELAY_S), 3)} if ages_ms else {}
     nodes = {"arm": {"lookahead_s": round(min(robot.lag_s, MOST_LAG_S), 3)}, "camera": cameras}
     return {
@@ -92,6 +92,6 @@ def tracked(report: Mapping[str, Any]) -> TrackedMotion:
     )
 
 
-def _cameras(report: Mapping[str, Any]) -> Mapping[str, Any]:
+def cameras_of(report: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the cameras of the last stage that recorded some."""
     return next((stage["cameras"] for stage in reversed(report["stages"]) if stage.get("cameras")), {})

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
+from bid_ros.episodes.acceptance import cameras_of
 from bid_ros.system.stages import STAGES
 
 STYLE: Final = """
@@ -55,8 +56,7 @@ def _stage(item: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _cameras(report: Mapping[str, Any]) -> Iterable[Sequence[str]]:
-    found: Mapping[str, Any] = next((stage["cameras"] for stage in reversed(report["stages"]) if stage.get("cameras")), {})
-    for name, camera in found.items():
+    for name, camera in cameras_of(report).items():
         ages = f"{_number(camera['age_ms']['p50'], 'ms')}, {_number(camera['age_ms']['p99'], 'ms')}"
         yield name, _number(camera["rate_hz"], "Hz"), _number(camera["gap_ms"], "ms"), ages
 
