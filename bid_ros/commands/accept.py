@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,6 @@ from typing import Any, Final
 
 from bid_ros.commands.accept_stops import KILL, STOPS, try_stop
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
-from bid_ros.commands.check import findings
 from bid_ros.commands.stage import ask, run_stage
 from bid_ros.commands.up import start
 from bid_ros.core.errors import BidError
@@ -81,7 +81,7 @@ def accept(system: System, arguments: RunArguments, play: Callable[[System, RunA
     report, out, complete = _head(system, arguments), Path(arguments.out), False
     try:
         with redirect_stdout(sys.stderr):
-            report["findings"] = [asdict(item) for item in findings(system, arguments)]
+            report["findings"] = _findings(system, arguments)
             if not [item for item in report["findings"] if item["state"] == "fail"]:
                 for result in _stages(system, arguments, play):
                     report["stages"].append(result)
@@ -93,6 +93,17 @@ def accept(system: System, arguments: RunArguments, play: Callable[[System, RunA
             report["problems"] = _problems(report, complete)
             report["passed"] = not report["problems"]
             write(out, report)
+
+
+def _findings(system: System, arguments: RunArguments) -> list[dict[str, Any]]:
+    """Return what `bid check` finds, in a process of its own: it renders, and no run may share that process."""
+    words = ["--robot-ip", arguments.robot_ip] if arguments.robot_ip else []
+    command = [sys.executable, "-m", "bid_ros.cli", "check", str(system.folder), "--json", *words]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise BidError(done.stderr.strip().removeprefix("error: "))
+    found: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
+    return found
 
 
 def _head(system: System, arguments: RunArguments) -> dict[str, Any]:

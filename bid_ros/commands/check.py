@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     """Check; return 1 if anything fails."""
     system, arguments = find_system(options.system), run_arguments(options)
     found: list[CheckFinding] = []
-    for finding in findings(system, arguments):
+    for finding in _findings(system, arguments):
         found.append(finding)
         if not options.json:
             print(_line(finding), flush=True)
@@ -57,8 +57,7 @@ def _line(finding: CheckFinding) -> str:
     return f"{finding.state:<5} {finding.what:<20} {finding.measured}{advice}"
 
 
-def findings(system: System, arguments: RunArguments) -> Iterator[CheckFinding]:
-    """Yield what is found of a system, its robot and this computer, one thing after the other. Nothing moves."""
+def _findings(system: System, arguments: RunArguments) -> Iterator[CheckFinding]:
     from bid_ros.system.check.computer import computer_findings
     from bid_ros.system.check.folder import folder_findings
     from bid_ros.system.check.host import host_findings
