@@ -61,6 +61,7 @@ setup(
     ],
     python_requires=">=3.11",
     install_requires=[
+        "argcomplete",
         "numpy",
         "scipy",
         "pydantic>=2",

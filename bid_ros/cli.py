@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK: a shell that looks for this completes verbs and options
 """The ``bid`` command: one verb a task, help that teaches, ``--json`` for machines."""
 
 import argparse
@@ -22,12 +23,14 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "data": ("data",),
     "policy": ("train", "policy", "serve", "remote"),
     "evaluate": ("evaluate", "bench"),
-    "system": ("calibrate", "secure", "view", "top", "schema"),
+    "system": ("calibrate", "accept", "secure", "view", "top", "schema"),
 }
 _ROBOT: Final = ("operator", "reset")  # both are of one module
 VERBS: Final = tuple(dict.fromkeys("robot" if name in _ROBOT else name for names in GROUPS.values() for name in names))
 """The modules below ``commands`` that declare the verbs."""
 WIDTH: Final = 12
+COMPLETES: Final = "_ARGCOMPLETE"
+"""Is set by a shell that asks what may follow, when a person presses TAB."""
 CLOSED_PIPE: Final = 128 + signal.SIGPIPE
 
 
@@ -86,7 +89,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         try:
             check_moved(words)
-            parsed = build_parser().parse_args(words)
+            parser = build_parser()
+            if COMPLETES in os.environ:
+                from argcomplete import autocomplete
+
+                autocomplete(parser)  # it ends this process
+            parsed = parser.parse_args(words)
             return int(parsed.run(parsed))
         finally:
             sys.stdout.flush()  # here, where it can still be said that nobody reads it

@@ -46,6 +46,7 @@ EXAMPLES: Final = (
     "new my_cell --robot ur",
     "check franka_place --robot-ip 172.16.0.2",
     "calibrate hand-eye my_cell wrist --drive",
+    "accept my_cell --robot-ip 172.16.0.2 --out acceptance",
     "secure franka_place keys/policy.xml",
     "view runs/first/bag --save run.rrd",
     "top franka_place",

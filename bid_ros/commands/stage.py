@@ -46,7 +46,7 @@ def run_stage(
         f"stage {number} of {len(STAGES)}: {system.task.robot}, {where}: {stage_text(number, driver)}", file=sys.stderr
     )
     if address:
-        _ask("keep a hand at the emergency stop. May it move?")
+        ask("keep a hand at the emergency stop. May it move?")
     status = start(system, stage_arguments(system, arguments, number))
     out = Path(arguments.out)
     result: dict[str, Any] = (
@@ -81,6 +81,7 @@ def measured(out: Path, number: int, system: System) -> dict[str, Any]:
     from bid_ros.core.poses import pose_arrays
     from bid_ros.core.topics import ARM_STATUS
     from bid_ros.recording.reader import BagReader
+    from bid_ros.teleop.stage import start_of
     from bid_ros.views.lag import followed_report, read_followed
 
     ages: list[float] = []
@@ -101,6 +102,7 @@ def measured(out: Path, number: int, system: System) -> dict[str, Any]:
         "command_age_ms": percentiles(ages),
         "moved_mm": 1e3 * float(np.ptp(np.reshape(wanted, (-1, 3)), axis=0).max()) if wanted else 0.0,
         "gripped_mm": 1e3 * float(np.ptp(widths)) if widths else 0.0,
+        "at_start": bool(wanted) and float(np.linalg.norm(wanted[-1] - start_of(system.task))) < MOVED_MM / 1e3,
     }
     return {**result, "problems": _problems(result, STAGES[number - 1].motion, system)}
 
@@ -111,7 +113,7 @@ def _problems(result: dict[str, Any], motion: str, system: System) -> list[str]:
         least = 1e3 * GRIPPED * (limits.gripper_max - limits.gripper_min)
         if result["gripped_mm"] < least:
             found.append(f"the gripper moved {result['gripped_mm']:.0f} mm; at least {least:.0f} mm were asked for")
-    elif result["moved_mm"] < MOVED_MM:
+    elif result["moved_mm"] < MOVED_MM and not (motion == "home" and result["at_start"]):
         found.append(f"the set-point moved {result['moved_mm']:.0f} mm; the arm was hardly driven")
     if (rest := result["resting_mm"]["max"]) is not None and rest > RESTING_MM:
         found.append(f"at rest the tool was {rest:.0f} mm off its set-point; valid is up to {RESTING_MM:g} mm")
@@ -147,7 +149,8 @@ def _reason(out: Path) -> str:
     return str(run.get("safety_stop") or ended.get("outcome", ""))
 
 
-def _ask(question: str) -> None:
+def ask(question: str) -> None:
+    """Ask at a robot whether the arm may move. Raises BidError if nobody can answer, or the answer is not yes."""
     if not sys.stdin.isatty():
         raise BidError("nobody can answer here whether the arm may move; valid is a terminal")
     if not _yes(question):

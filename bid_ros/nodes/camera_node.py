@@ -21,6 +21,7 @@ from bid_ros.cameras.image import ImageFitter, decode_image, encode_image
 from bid_ros.cameras.pairing import FramePairing, PairWatch
 from bid_ros.cameras.registry import BY_NODE
 from bid_ros.core import topics
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import CameraError
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
@@ -34,6 +35,7 @@ PARAMETERS = (
     Parameter("twin", False, "the system runs in its twin: the cameras' sections `twin` hold"),
     Parameter("tolerance_s", 0.02, "largest difference in s between the stamps of one pair", 0.0, 1.0),
     Parameter("open_timeout_s", 10.0, "time in s within which every camera must have delivered a frame", 0.5, 120.0),
+    Parameter("twin_delay_s", 0.0, "age in s that images of the twin have at least, as those of a camera", 0.0, 0.1),
 )
 STALLED_PERIODS = 1.5  # without a pair, after which there is no heartbeat
 WAITING = "waiting for "
@@ -166,6 +168,8 @@ class CameraNode(BidNode):
             mocap_pos = np.array(scene.mocap_pos).reshape(-1, 3)
             mocap_quat = np.array(scene.mocap_quat).reshape(-1, 4)
             images = renderer.render(np.array(scene.qpos), mocap_pos, mocap_quat)
+            age_s = (self.now_ns() - stamp_ns(scene)) / NANOSECONDS
+            self._stop.wait(max(0.0, self.value("twin_delay_s") - age_s))
             for camera in cameras:
                 self._deliver(camera, stamp_ns(scene), images[camera.name])
 

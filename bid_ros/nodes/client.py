@@ -1,8 +1,12 @@
 """What a person does from a terminal: calls of services, and the node for it."""
 
+import math
+import os
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import rclpy
@@ -12,9 +16,11 @@ from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
+from bid_msgs.msg import ArmStatus
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import (
     ARM_RESET,
+    ARM_STATUS,
     EPISODE_DISCARD,
     EPISODE_NOTE,
     EPISODE_OUTCOME,
@@ -22,9 +28,10 @@ from bid_ros.core.topics import (
     EPISODE_UNDO,
     SAFETY_RESET,
     TOPICS,
+    TWIN_HARMS,
 )
 from bid_ros.episodes.stops import LEFT
-from bid_ros.nodes.topics import publisher
+from bid_ros.nodes.topics import profile, publisher
 from bid_ros.system.security import check_security, enclave_arguments, enclave_of
 
 WAIT_S = 5.0
@@ -32,6 +39,7 @@ READY = "scene set up as the run asks? [enter] starts, u takes the last episode 
 JUDGE = "how did it end? y = success, n = failure, d = discard: "
 OUTCOMES = ("y", "n", "d")
 ANSWER_S = 30.0  # a robot may take 20 s to recover
+MOVING = 0.02  # m/s of the set-point
 
 
 @contextmanager
@@ -140,3 +148,40 @@ def _call(node: Node, service_type: Any, name: str, request: Any) -> Any:
     if not future.done():
         raise BidError(f"{name} did not answer within {ANSWER_S:g} s")
     return future.result()
+
+
+def harm_moving(namespace: str, harm: str | int, limit_s: float) -> int:
+    """Wait until the arm of a system moves, and harm it. Return the wall time in ns just before.
+
+    Args:
+        namespace: of the system.
+        harm: of its twin, one of :data:`bid_ros.core.topics.TWIN_HARMS`; or the id of a process, which is killed.
+        limit_s: s in which the arm must move.
+
+    Raises:
+        BidError: it does not move in time, or the twin cannot do that.
+    """
+    speeds = [0.0]
+    with visiting("bid_accept", namespace, last_word=True) as node:
+        client = node.create_client(Trigger, TWIN_HARMS[harm]) if isinstance(harm, str) else None
+        hear = partial(_note_speed, speeds)
+        node.create_subscription(ArmStatus, ARM_STATUS, hear, profile(TOPICS[ARM_STATUS].qos))
+        end = time.monotonic() + limit_s
+        while not (offered := client is None or client.service_is_ready()) or speeds[-1] < MOVING:
+            if time.monotonic() > end:
+                why = "the arm does not move" if offered else f"no twin offers {TWIN_HARMS[str(harm)]}"
+                raise BidError(f"{why} within {limit_s:g} s; see the logs of the run")
+            rclpy.spin_once(node, timeout_sec=0.05)
+        done_ns = time.time_ns()
+        if client is None:
+            os.kill(int(harm), signal.SIGKILL)
+        else:
+            future = client.call_async(Trigger.Request())
+            rclpy.spin_until_future_complete(node, future, timeout_sec=ANSWER_S)
+            if not future.done() or not future.result().success:
+                raise BidError(f"the twin did not do it: {future.result().message if future.done() else 'no answer'}")
+    return done_ns
+
+
+def _note_speed(speeds: list[float], status: ArmStatus) -> None:
+    speeds[-1] = math.hypot(*status.reference_twist[:3]) if status.mode == ArmStatus.TRACKING else 0.0

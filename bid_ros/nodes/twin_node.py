@@ -1,13 +1,24 @@
 """Twin node: serves the task's robot, publishes the scene for the twin's cameras and ground truth, and resets it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+
+from std_srvs.srv import Trigger
 
 from bid_msgs.msg import EpisodeEvent, TwinScene
 from bid_msgs.srv import ResetEpisode
 from bid_ros.core.errors import BidError
 from bid_ros.core.schedule import PeriodicThread, Tick
-from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, SCENES, TWIN_RESET, TWIN_SCENE, body_topic
+from bid_ros.core.topics import (
+    ARM_STATUS,
+    BODIES,
+    EPISODE_EVENT,
+    SCENES,
+    TWIN_HARMS,
+    TWIN_RESET,
+    TWIN_SCENE,
+    body_topic,
+)
 from bid_ros.episodes.causes import PACE, SLOW_TWIN
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
 from bid_ros.nodes.heartbeat import RARE_S
@@ -43,6 +54,8 @@ class TwinNode(BidNode):
         self._scenes = self.advertise(TWIN_SCENE, SCENES)
         self._bodies = {name: self.advertise(body_topic(name), BODIES) for name in self._twin.bodies}
         self.serve(ResetEpisode, TWIN_RESET, self._on_reset)
+        for name, harm in getattr(self._twin, "harms", {}).items():  # one of another package may have none
+            self.serve(Trigger, TWIN_HARMS[name], partial(self._on_harm, harm))
         self.subscribe(EPISODE_EVENT, self._on_event)
 
     def begin(self) -> None:
@@ -70,6 +83,13 @@ class TwinNode(BidNode):
         except BidError as error:
             return False, str(error)
         return True, "the scene is laid out"
+
+    def _on_harm(self, harm: Callable[[], None], _: Trigger.Request) -> tuple[bool, str]:
+        try:
+            harm()
+        except BidError as error:
+            return False, str(error)
+        return True, "done; end this twin and start it again to have it back"
 
     def _on_event(self, event: EpisodeEvent) -> None:
         if event.kind == EpisodeEvent.START:

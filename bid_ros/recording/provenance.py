@@ -27,7 +27,7 @@ def provenance(task_file: str | Path, setup: Mapping[str, Any]) -> dict[str, str
     """
     files = sorted(Path(task_file).absolute().parent.glob("*.yaml"))
     texts = {file.name: file.read_text(errors="replace") for file in files if file.is_file()}
-    return {**texts, SOFTWARE: json.dumps(software()), HARDWARE: json.dumps({**_hardware(), **setup})}
+    return {**texts, SOFTWARE: json.dumps(software()), HARDWARE: json.dumps({**hardware(), **setup})}
 
 
 def in_twin(custom: Mapping[str, str]) -> bool:
@@ -65,7 +65,8 @@ def _commit() -> str:
         return ""
 
 
-def _hardware() -> dict[str, Any]:
+def hardware() -> dict[str, Any]:
+    """Return what computer this is."""
     memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
     return {"computer": platform.node(), "cpu": processor(), "cores": os.cpu_count(), "memory_gb": memory}
 

@@ -1,6 +1,6 @@
 """What the rest of bid_ros needs to know of a robot."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
@@ -40,6 +40,21 @@ class TwinMaker:
 
 
 @dataclass(frozen=True)
+class TrackedMotion:
+    """How a robot, or its twin, followed its set-points with a configuration.
+
+    Attributes:
+        lag_s: s by which its tool came after them.
+        rest_m: m by which it was off them at rest, the median.
+        config: fields of its configuration.
+    """
+
+    lag_s: float
+    rest_m: float
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class RobotDescriptor:
     """A robot. Its folder has one of these as ``ROBOT``; another package names its own in ``bid_ros.robots``.
 
@@ -66,6 +81,10 @@ class RobotDescriptor:
         external_force: from a configuration with a ``payload_mass`` in kg, of a robot that answers and rests, to the
             force ``(3,)`` N that it feels at its tool beside that payload, base frame with z up; raises ArmError if it
             cannot be read. It moves nothing. For ``bid check``. None: the robot does not tell.
+        firmware: from a configuration to the versions that a robot says of itself; raises ArmError if it does not
+            answer. It moves nothing. For ``bid accept``.
+        alike: from the motion of the robot and that of its twin to the fields of the section ``twin`` that would make
+            the twin follow as the robot did. For ``bid accept --compare``; without it only the figures are compared.
     """
 
     name: str
@@ -82,3 +101,5 @@ class RobotDescriptor:
     arm_model: Callable[[Any], ArmModel] | None = None
     unready: Callable[[Any], str] = lambda config: ""
     external_force: Callable[[Any], tuple[float, float, float]] | None = None
+    firmware: Callable[[Any], str] = lambda config: "not told"
+    alike: Callable[[TrackedMotion, TrackedMotion], Mapping[str, Any]] = lambda robot, twin: {}

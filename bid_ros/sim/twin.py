@@ -6,8 +6,9 @@ stands around it (:class:`TwinScene`) and what happens there (:class:`World`).
 
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -139,9 +140,11 @@ class SceneTwin:
 
     Attributes:
         bodies: names of what the ground truth has the pose of.
+        harms: what a person can do to the robot, by its name in :data:`bid_ros.core.topics.TWIN_HARMS`; any thread may.
     """
 
     _world: World  # there from the start of the twin on
+    harms: Mapping[str, Callable[[], None]] = MappingProxyType({})
 
     def __init__(self, scene: TwinScene, loop: StepLoop) -> None:
         self.bodies = scene.bodies

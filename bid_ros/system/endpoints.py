@@ -85,6 +85,7 @@ def _visitors(system: System, twin: bool) -> Mapping[str, Endpoints]:
     followed = frozenset(name.replace("~", "bid_follow_*") for name in PARAMETERS)
     return {
         "bid_reset": _ends(call=RESETS),
+        "bid_accept": _ends((), {topics.ARM_STATUS}, call=topics.TWIN_HARMS.values() if twin else ()),
         "bid_operator": _ends((topics.EPISODE_NOTE,), call=OF_A_PERSON),
         "bid_check": _ends((), {*observed, *_camera_topics(system, twin)}),
         "bid_calibrate": _ends(
@@ -183,7 +184,8 @@ def _people(task: Task, twin: bool) -> Mapping[str, Endpoints]:
 
 
 def _twin(task: Task) -> Endpoints:
-    return _ends([topics.TWIN_SCENE, *_bodies(task)], [topics.EPISODE_EVENT], [topics.TWIN_RESET])
+    serves = (topics.TWIN_RESET, *topics.TWIN_HARMS.values())
+    return _ends([topics.TWIN_SCENE, *_bodies(task)], [topics.EPISODE_EVENT], serves)
 
 
 def _bodies(task: Task) -> list[str]:

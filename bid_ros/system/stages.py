@@ -88,6 +88,12 @@ def read_record(system: System, address: str) -> StageRecord:
     return StageRecord(len(found["stages"]))
 
 
+def stage_results(system: System, address: str) -> list[Mapping[str, Any]]:
+    """Return what was measured in each stage that is passed, and in the one that failed last. Errors: read_record."""
+    found = _read(system).get(address or TWIN, {"stages": []})
+    return [*found["stages"], *([found["failed"]] if "failed" in found else [])]
+
+
 def note_stage(system: System, address: str, number: int, result: Mapping[str, Any]) -> None:
     """Write the result of a stage. One that is not passed takes itself and all later ones out of the record."""
     robots, key, files = _read(system), address or TWIN, limits_hash(system)

@@ -2,7 +2,10 @@
 
 import argparse
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from bid_ros.commands.examples import EXAMPLES, leaves
 from bid_ros.commands.moved import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_VERBS = 24
+MOST_VERBS = 25
 MOST_OPTIONS = 280
 MOVED = json.loads(TABLE.read_text())
 
@@ -106,3 +109,12 @@ def test_settings_of_a_training_are_named_with_dots(capsys):
         assert main(["train", "nowhere.npz", "--set", given]) == 2
         error = capsys.readouterr().err
         assert said in error and error.count("\n") == 1, error
+
+
+def test_tab_completes_verbs_and_options(tmp_path):
+    """A shell asks as argcomplete's script does; the answer goes to a file."""
+    typed, answer = "bid episodes mo", tmp_path / "answer"
+    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": typed, "COMP_POINT": str(len(typed))}
+    variables = {**os.environ, **asked, "_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}
+    done = subprocess.run([sys.executable, "-m", "bid_ros.cli"], env=variables, capture_output=True, text=True)
+    assert done.returncode == 0 and answer.read_text() == "motion ", done.stderr

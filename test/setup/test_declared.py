@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Imported module: key of rosdep ("" = there is none), name on PyPI.
 PYTHON = {
     "PIL": ("python3-pil", "pillow"),
+    "argcomplete": ("python3-argcomplete", "argcomplete"),
     "av": ("", "av"),
     "cv2": ("python3-opencv", "opencv-python-headless"),
     "dashboard_client": ("", "ur-rtde"),

@@ -22,4 +22,6 @@ ROBOT = RobotDescriptor(
     arm_model=later(f"{__name__}.kinematics:arm_model"),
     unready=later(f"{__name__}.hand:unready"),
     external_force=later(f"{__name__}.load:external_force"),
+    firmware=later(f"{__name__}.firmware:firmware"),
+    alike=later(f"{__name__}.alike:alike"),
 )

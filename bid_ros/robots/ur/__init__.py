@@ -21,4 +21,6 @@ ROBOT = RobotDescriptor(
     joints=JOINTS,
     forward=later(f"{__name__}.kinematics:flange"),
     arm_model=later(f"{__name__}.reach:arm_model"),
+    firmware=later(f"{__name__}.process:firmware"),
+    alike=later(f"{__name__}.alike:alike"),
 )

@@ -74,6 +74,18 @@ def _explained(text: str) -> str:
     return f"ur_rtde could not use it ({said}): check that it is on and in remote control"
 
 
+def firmware(config: UrConfig) -> str:
+    """Return the version of the robot's software, as its dashboard says it. Raises ArmError if it does not answer."""
+    dashboard = DashboardClient(config.address)
+    try:
+        dashboard.connect(DASHBOARD_MS)
+        told = f"PolyScope {dashboard.polyscopeVersion().strip()}"
+        dashboard.disconnect()
+    except LIBRARY_ERRORS as error:
+        raise ArmError(f"robot at {config.address}: {_explained(str(error))}") from error
+    return told
+
+
 def _version(answer: str) -> tuple[int, int]:
     found = re.search(r"(\d+)\.(\d+)", answer)
     return (int(found[1]), int(found[2])) if found else (0, 0)

@@ -8,6 +8,7 @@ import stat
 import pytest
 
 from bid_ros.system.check import host
+from bid_ros.system.check.computer import computer_findings
 from bid_ros.system.check.host import governor_finding, host_findings, network_finding, usb_finding
 
 ROUTES = """#!/bin/sh
@@ -27,6 +28,12 @@ def routes(tmp_path, monkeypatch):
     program.write_text(ROUTES)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_the_page_on_the_computer_names_every_check_of_it(root, tmp_path):
+    page = (root / "docs" / "how-to" / "host.md").read_text()
+    names = {found.what for found in (*computer_findings(True, (), tmp_path), *host_findings("127.0.0.1"))}
+    assert len(names) > 8 and not [name for name in names if f"`{name}`" not in page]
 
 
 @pytest.mark.parametrize(

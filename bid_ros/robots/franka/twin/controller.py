@@ -76,6 +76,11 @@ class FrankaController:
         begun, self._begun_ns = self._begun_ns, time.monotonic_ns()
         self.cycle(counted=self._begun_ns - begun >= STEP_NS // 2)
 
+    def unplug(self) -> None:
+        """Pull the network cable out: no service hears or says anything any more. The physics goes on."""
+        for service in self._services:
+            service.plugged = False
+
     def close(self) -> None:
         """Disconnect the clients and free the ports; calling it again does nothing."""
         for service in self._services:

@@ -46,6 +46,7 @@ class RobotService(FciService):
         recovery_fails: set it, and the robot's error recovery is refused, as after what a person must clear.
         watchdog: over the client's commands.
         reflex: the one that is latched, until the robot has recovered.
+        user_stopped: the emergency stop is pressed; it stays so.
         nearest: how near commands and motion have come to the limit of a reflex, by its name in lower case.
     """
 
@@ -61,7 +62,7 @@ class RobotService(FciService):
         self._tool: Sequence[float] | None = None  # place in the last state of the motion, m
         self._told: list[Sequence[float]] = [(0.0,) * 7] * TOLD  # torques that the newest states told, by number
         self._recovering = self._recovery_left = 0  # number of the recovery that is not yet answered, cycles until then
-        self.recovery_fails = False
+        self.recovery_fails = self.user_stopped = False
         self.watchdog = CommandWatchdog(patience)
         self.reflex: Reflex | None = None
         self.nearest: dict[str, float] = {}
@@ -147,7 +148,17 @@ class RobotService(FciService):
         else:
             self.reply(command, number, set_property(self._robot, command, values))
 
+    def emergency_stop(self) -> None:
+        """Press the emergency stop: the arm brakes, and nothing moves it again."""
+        self.user_stopped = True
+        self._braking = self._braking or self._brake()
+        motion, self._motion = self._motion, None
+        if motion is not None:
+            self.reply(RobotCommand.kMove, motion.number, MoveStatus.kEmergencyAborted)
+
     def _mode(self) -> RobotMode:
+        if self.user_stopped:
+            return RobotMode.kUserStopped
         if self._recovering:
             return RobotMode.kAutomaticErrorRecovery
         if self.reflex is not None:
@@ -155,7 +166,7 @@ class RobotService(FciService):
         return RobotMode.kIdle if self._motion is None else RobotMode.kMove
 
     def _move(self, number: int, controller: int, generator: int) -> None:
-        if self._motion is not None or self.reflex is not None:
+        if self._motion is not None or self.reflex is not None or self.user_stopped:
             self.reply(RobotCommand.kMove, number, MoveStatus.kCommandNotPossibleRejected)
             return
         state = self._robot.state
@@ -202,7 +213,7 @@ class RobotService(FciService):
         if self.recovery_fails and self.reflex is not None:
             status = AutomaticErrorRecoveryStatus.kManualErrorRecoveryRequiredRejected
             self.reply(RobotCommand.kAutomaticErrorRecovery, number, status)
-        elif self._motion is not None or self._recovering:
+        elif self._motion is not None or self._recovering or self.user_stopped:
             status = AutomaticErrorRecoveryStatus.kCommandNotPossibleRejected
             self.reply(RobotCommand.kAutomaticErrorRecovery, number, status)
         elif self._braking is None:

@@ -46,6 +46,9 @@ class FciService:
 
     Args:
         dialect: how it speaks.
+
+    Attributes:
+        plugged: the cable is in; without it nothing comes and nothing goes.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -57,6 +60,7 @@ class FciService:
         self._client: FciClient | None = None
         self._datagrams: socket.socket | None = None
         self._sent = 0  # states since the connection
+        self.plugged = True
 
     @property
     def connected(self) -> bool:
@@ -87,6 +91,8 @@ class FciService:
 
     def serve(self) -> None:
         """Let clients in, and do what they have commanded over TCP."""
+        if not self.plugged:
+            return
         for number, _ in self._ready.poll(0):
             client = self._clients.get(number)
             if client is not None:
@@ -96,7 +102,7 @@ class FciService:
 
     def received(self) -> Iterator[bytes]:
         """Yield every datagram that the client has sent since the last call."""
-        while self._datagrams is not None:
+        while self._datagrams is not None and self.plugged:
             try:
                 yield self._datagrams.recv(LONGEST_DATAGRAM)
             except BlockingIOError:
@@ -107,7 +113,7 @@ class FciService:
     def send_state(self) -> None:
         """Send the client the present state. What it does not read in time is lost, as on a network."""
         link = self._datagrams
-        if link is None:
+        if link is None or not self.plugged:
             return
         with suppress(OSError):
             link.send(self._dialect.stamp.pack(self._sent) + self.state_bytes())
@@ -187,6 +193,8 @@ class FciService:
         self._send(client, self._dialect.connect_answer(number, ConnectStatus.kSuccess))
 
     def _send(self, client: FciClient, data: bytes) -> None:
+        if not self.plugged:
+            return
         try:
             whole = client.link.send(data) == len(data)
         except OSError:

@@ -31,6 +31,10 @@ class FrankaTwin(SceneTwin):
         super().__init__(scene, StepLoop("the twin", STEP_NS, self._step, CATCH_UP_NS))
         self._simulator = build_simulator(scene, initial_q)
         self.controller = FrankaController(self._simulator, *hostnames, patience=SHARED)
+        self.harms = {
+            "cable": lambda: self._loop.call(self.controller.unplug),
+            "emergency_stop": lambda: self._loop.call(self.controller.robot.emergency_stop),
+        }
 
     @property
     def hostname(self) -> str:

@@ -1,6 +1,7 @@
 """The UR twin: a UR controller and a Robotiq gripper over the scene of a task."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import mujoco
 
@@ -41,6 +42,10 @@ class UrTwin(SceneTwin):
         gripper = RobotiqTwin(self._fingers)
         self.controller = UrController(UrControllerConfig(address), plant, gripper=gripper)
         super().__init__(scene, self.controller.loop)
+        self.harms = {
+            "cable": partial(self._loop.call, self.controller.unplug),
+            "emergency_stop": partial(self._loop.call, self.controller.machine.emergency_stop),
+        }
         self.hostname = address
         self._world = scene.world(self._model, self._data)
 

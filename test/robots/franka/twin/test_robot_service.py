@@ -1,16 +1,21 @@
 """Watchdog, reflexes, recovery and what the state says of them. In lockstep, exactly as published."""
 
 import struct
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from fci_client import IDLE, JOINTS, MOVE, MOVING, REFLEX, STILL, TORQUE, RawClient, lockstep
 
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.franka.config import FrankaConfig
+from bid_ros.robots.franka.firmware import firmware
 from bid_ros.robots.franka.model import HOME_Q
 from bid_ros.robots.franka.twin.reflexes import JOINT_SPEED, Reflex
 from bid_ros.robots.franka.twin.watchdog import SHARED, Patience
 
-STARTED, SUCCESS, REJECTED, REFLEX_ABORTED = 1, 0, 5, 8  # of Move
+STARTED, SUCCESS, REJECTED, REFLEX_ABORTED, EMERGENCY_ABORTED = 1, 0, 5, 8, 9  # of Move
+USER_STOPPED, RECOVERY_REJECTED = 5, 1
 MANUAL_RECOVERY_REQUIRED = 3
 RECOVERING = 6
 
@@ -313,6 +318,41 @@ def test_a_client_that_leaves_during_a_motion_is_a_reflex_and_the_arm_comes_to_r
     assert again.recover() == SUCCESS
     again.close()
     controller.cycle()
+
+
+def test_a_pressed_emergency_stop_brakes_the_arm_and_refuses_every_motion():
+    with lockstep("127.0.44.9") as controller:
+        client = RawClient(controller)
+        client.connect()
+        swing(client)
+        client.answers()
+        controller.robot.emergency_stop()
+        assert client.wait(200).mode == USER_STOPPED and np.abs(client.state.dq).max() < 0.005
+        assert answers_of_move(client) == [(MOVE, EMERGENCY_ABORTED)]
+        assert client.recover() == RECOVERY_REJECTED and client.move()[1][0][2][0] == REJECTED
+
+
+def test_without_its_cable_the_arm_comes_to_rest_and_says_nothing():
+    with lockstep("127.0.44.8") as controller:
+        client = RawClient(controller)
+        client.connect()
+        swing(client)
+        controller.unplug()
+        for _ in range(300):
+            controller.cycle()
+        assert controller.robot.reflex is Reflex.COMMUNICATION
+        robot = vars(controller.robot)["_robot"]
+        assert np.abs(robot.inner_state.dq).max() < 0.005 and not client.answers()
+
+
+def test_the_version_of_a_robot_is_read_beside_the_client_that_drives_it(client, controller):
+    with ThreadPoolExecutor() as asking:
+        told = asking.submit(firmware, FrankaConfig(controller.hostname, twin=True))
+        while not told.done():
+            client.wait()
+    assert told.result() == "FCI server 10"
+    with pytest.raises(ArmError, match=r"robot at 127\.0\.44\.7 does not say its version: .*refused"):
+        firmware(FrankaConfig("127.0.44.7", twin=True))
 
 
 @pytest.mark.parametrize("version", [0, 9, 11, 65_535])

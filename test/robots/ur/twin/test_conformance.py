@@ -11,7 +11,9 @@ import rtde_receive
 from real_time import HoldUps
 from ur_twin import TwinProcess, wait_until
 
+from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.kinematics import UR5, UR5E
+from bid_ros.robots.ur.process import firmware
 from bid_ros.robots.ur.twin.script_port import SCRIPT_PORT
 
 # Far from every singularity, tool down in front of the arm.
@@ -403,6 +405,7 @@ def test_dashboard_reads(bench):
     assert dashboard.robotmode() == "Robotmode: RUNNING"
     assert dashboard.safetymode() == "Safetymode: NORMAL" and dashboard.running()
     assert dashboard.polyscopeVersion() == "5.11.0.108249" and dashboard.getSerialNumber().isdigit()
+    assert firmware(UrConfig(bench.twin.address, twin=True)) == "PolyScope 5.11.0.108249"
     assert dashboard.isInRemoteControl()
     dashboard.closeSafetyPopup()
     dashboard.send("nonsense\n")
