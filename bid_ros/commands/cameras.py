@@ -103,7 +103,8 @@ def _list(namespace: str, seconds: float, as_json: bool) -> int:
         }
         print(json.dumps({"devices": [asdict(camera) for camera in found], "topics": told, "notes": notes}))
     else:
-        print("\n".join([*_device_lines(found), *_topic_lines(topics), *notes]))
+        for line in (*_device_lines(found), *_topic_lines(topics), *notes):
+            print(line)
         if not (found or topics):
             print("no camera: no RealSense, no device of Video4Linux, and nobody publishes images")
     return 0 if found or topics else 1
