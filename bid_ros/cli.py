@@ -23,7 +23,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "data": ("data",),
     "policy": ("train", "policy", "serve", "remote"),
     "evaluate": ("evaluate", "bench"),
-    "system": ("calibrate", "accept", "secure", "view", "top", "schema"),
+    "system": ("cameras", "calibrate", "accept", "secure", "view", "top", "schema"),
 }
 _ROBOT: Final = ("operator", "reset")  # both are of one module
 VERBS: Final = tuple(dict.fromkeys("robot" if name in _ROBOT else name for names in GROUPS.values() for name in names))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from bid_ros.cameras.base import Camera
+from bid_ros.cameras.base import AdjustableCamera, Camera, Capture, LockedLight
 from bid_ros.cameras.image import Crop
 from bid_ros.cameras.lens import Lens
 from bid_ros.cameras.model import CameraModel
@@ -76,6 +76,9 @@ class CameraConfig:
         lens: of the whole image, as measured. None = an ideal one with ``fovy``.
         calibration: how position and quaternion were measured. None: not by ``bid calibrate``.
         moved: date at which a person has moved the camera last; an older calibration is refused. None: not known.
+        size: width and height in px that a device is asked for. None: its own choice; of a RealSense 640x480.
+        rate_hz: images a second that a device is asked for. None: its own choice; of a RealSense 30.
+        locked: exposure, gain and white balance of a device, by ``bid cameras --lock``. None: it chooses them.
     """
 
     name: Annotated[str, BY_CALLER]
@@ -89,6 +92,9 @@ class CameraConfig:
     lens: Lens | None = None
     calibration: CalibrationRecord | None = None
     moved: Date | None = None
+    size: Annotated[tuple[int, int], list_of(2, "integer")] | None = None
+    rate_hz: Annotated[float, Field(gt=0, le=1000)] | None = None
+    locked: LockedLight | None = None
 
     def __post_init__(self) -> None:
         check_source(self.name, self.source)
@@ -98,6 +104,16 @@ class CameraConfig:
             raise CameraError(f"camera '{self.name}' has crop {self.crop}; valid is [left, top, width, height] in px")
         if (self.position is None) != (self.quaternion is None):
             raise CameraError(f"camera '{self.name}' has half a calibration; valid is position and quaternion, or none")
+        if self.capture != Capture() and self.source in BY_NODE:
+            raise CameraError(
+                f"camera '{self.name}' has size, rate_hz or locked; "
+                f"valid with a device, not with {self.source}: set these of its driver"
+            )
+
+    @property
+    def capture(self) -> Capture:
+        """What its device is asked for."""
+        return Capture(self.size, self.rate_hz, self.locked)
 
     def model(self, width: int, height: int) -> CameraModel | None:
         """Pinhole model for images of this size in px; None if the camera is not calibrated, or not fixed."""
@@ -149,7 +165,8 @@ def _check_devices(where: str, cameras: Iterable[CameraConfig]) -> None:
     """Raise CameraError if two cameras are the same device: both would show what one of them sees."""
     known: dict[tuple[str, str], str] = {}
     for camera in filter(has_sensor, cameras):
-        other = known.setdefault((camera.source, camera.address), camera.name)
+        device = CAMERAS.find(camera.source).device(camera.address)
+        other = known.setdefault((camera.source, device), camera.name)
         if other != camera.name:
             raise CameraError(
                 f"{where}: cameras '{other}' and '{camera.name}' are both {camera.source} {camera.address}; "
@@ -161,6 +178,8 @@ def _camera(where: str, name: str, content: Any, twin: bool) -> CameraConfig:
     if isinstance(content, dict):
         rendered = {"source": "twin"}
         content = {**(rendered if twin else {}), "twin": rendered, **content}
+        if isinstance(content["twin"], dict):  # what the device at the robot is asked for is not for the twin
+            content["twin"] = {**dict.fromkeys(("size", "rate_hz", "locked")), **content["twin"]}
     return parse_with_twin(CameraConfig, content, where, twin, name=name)
 
 
@@ -173,8 +192,15 @@ def open_camera(config: CameraConfig, folder: Path) -> Camera:
     """Return the device of a camera, not yet open; ``folder`` is that of the camera file.
 
     Raises:
-        CameraError: its images come from no device, or the address cannot be one.
+        CameraError: its images come from no device, the address cannot be one, or its size and rate cannot be chosen.
     """
     if config.source in BY_NODE:
         raise CameraError(f"camera '{config.name}' of source '{config.source}' is no device to open")
-    return CAMERAS.find(config.source).build(config.address, folder)
+    camera = CAMERAS.find(config.source).build(config.address, folder)
+    if config.capture != Capture():
+        if not isinstance(camera, AdjustableCamera):
+            raise CameraError(
+                f"camera '{config.name}' of source '{config.source}' has size, rate_hz or locked; valid is none of them"
+            )
+        camera.ask(config.capture)
+    return camera

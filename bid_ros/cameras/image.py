@@ -1,10 +1,12 @@
 """Converts image messages to arrays and back without ``cv_bridge``; crops and resizes the images of every camera.
 
 It works on any object with the fields of ``sensor_msgs/Image`` or ``sensor_msgs/CompressedImage``, and with NumPy 1.26.
+Images of distances are in :mod:`bid_ros.cameras.depth`.
 """
 
 from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import cv2
@@ -16,6 +18,18 @@ from bid_ros.core.errors import CameraError
 Image = NDArray[np.uint8]
 Crop = tuple[int, int, int, int]
 
+
+def _demosaiced(code: int, pixels: Image) -> Image:
+    return np.asarray(cv2.cvtColor(np.ascontiguousarray(pixels), code), dtype=np.uint8)
+
+
+# ROS names a mosaic by its first two rows, OpenCV by the four pixels that begin at the second row and column.
+_BAYER: Final = {
+    "bayer_rggb8": cv2.COLOR_BayerBG2RGB,
+    "bayer_bggr8": cv2.COLOR_BayerRG2RGB,
+    "bayer_gbrg8": cv2.COLOR_BayerGR2RGB,
+    "bayer_grbg8": cv2.COLOR_BayerGB2RGB,
+}
 # Encoding -> bytes per pixel, and the function from an (H, W, channels) array to rgb.
 _ENCODINGS: Final[dict[str, tuple[int, Callable[[Image], Image]]]] = {
     "rgb8": (3, lambda pixels: pixels),
@@ -23,6 +37,7 @@ _ENCODINGS: Final[dict[str, tuple[int, Callable[[Image], Image]]]] = {
     "rgba8": (4, lambda pixels: pixels[..., :3]),
     "bgra8": (4, lambda pixels: pixels[..., 2::-1]),
     "mono8": (1, lambda pixels: np.broadcast_to(pixels, (*pixels.shape[:2], 3))),
+    **{name: (1, partial(_demosaiced, code)) for name, code in _BAYER.items()},
 }
 ENCODINGS: Final = tuple(_ENCODINGS)
 
@@ -33,7 +48,8 @@ def decode_image(message: Any, camera: str = "image") -> Image:
     Args:
         message: anything with ``height``, ``width``, ``encoding``, ``step`` and ``data`` as in ``sensor_msgs/Image``.
             All valid encodings have one byte per channel, so ``is_bigendian`` does not matter. Or anything with
-            ``format`` and ``data`` as in ``sensor_msgs/CompressedImage``: PNG, JPEG and what else OpenCV reads.
+            ``format`` and ``data`` as in ``sensor_msgs/CompressedImage``: PNG, JPEG and what else OpenCV reads. What
+            its pixels mean is judged by ``format``.
         camera: name or topic, for the error.
 
     Returns:
@@ -51,6 +67,20 @@ def decode_image(message: Any, camera: str = "image") -> Image:
             f"camera '{camera}' publishes encoding '{message.encoding}'; valid are {', '.join(ENCODINGS)}"
         )
     depth, to_rgb = _ENCODINGS[message.encoding]
+    return np.ascontiguousarray(to_rgb(rows_of(message, depth, camera).reshape(message.height, message.width, depth)))
+
+
+def rows_of(message: Any, depth: int, camera: str) -> Image:
+    """Return the bytes ``(height, width * depth)`` of a raw image message, without padding.
+
+    Args:
+        message: as in ``sensor_msgs/Image``.
+        depth: bytes of one pixel.
+        camera: name or topic, for the error.
+
+    Raises:
+        CameraError: the size is zero, or the data are not of that size.
+    """
     height, width, step = int(message.height), int(message.width), int(message.step)
     if height < 1 or width < 1:
         raise CameraError(f"camera '{camera}' publishes an image of {width}x{height} px; valid is 1x1 or more")
@@ -64,20 +94,43 @@ def decode_image(message: Any, camera: str = "image") -> Image:
         raise CameraError(
             f"camera '{camera}' publishes {data.size} bytes; valid for {height} rows of {step} bytes is {height * step}"
         )
-    pixels = data.reshape(height, step)[:, : width * depth].reshape(height, width, depth)
-    return np.ascontiguousarray(to_rgb(pixels))
+    return data.reshape(height, step)[:, : width * depth]
+
+
+def format_of(message: Any) -> tuple[str, str]:
+    """Return the encoding that a compressed image had before, and how it is compressed, of its ``format``.
+
+    ``rgb8; jpeg compressed bgr8`` gives ``rgb8`` and ``jpeg compressed bgr8``. A plain ``jpeg`` says no encoding.
+    """
+    encoding, separator, way = (part.strip() for part in str(message.format).partition(";"))
+    return (encoding, way) if separator or encoding in _ENCODINGS else ("", encoding)
 
 
 def _decompressed(message: Any, camera: str) -> Image:
     """Return the rgb image of a compressed one. Raises CameraError."""
+    encoding, way = format_of(message)
+    in_colours = way.endswith(("compressed bgr8", "compressed rgb8"))  # whatever it was before
+    if "compressedDepth" in way or (encoding and encoding not in _ENCODINGS and not in_colours):
+        raise CameraError(
+            f"camera '{camera}' publishes format '{message.format}'; valid are PNG and JPEG of {', '.join(ENCODINGS)}"
+        )
     data = np.frombuffer(message.data, dtype=np.uint8)
-    pixels = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+    mosaic = encoding in _BAYER and not in_colours
+    flags = cv2.IMREAD_UNCHANGED if mosaic else cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH
+    pixels = cv2.imdecode(data, flags) if data.size else None
     if pixels is None:
         raise CameraError(
             f"camera '{camera}' publishes {data.size} bytes of format '{message.format}', which are no whole image; "
             "valid are PNG and JPEG"
         )
-    return np.ascontiguousarray(pixels[..., ::-1])
+    if pixels.dtype != np.uint8 or (mosaic and pixels.ndim != 2):
+        valid = "one channel of 8 bits" if mosaic else "8 bits a channel: distances are no colours"
+        found = f"{8 * pixels.dtype.itemsize} bits a channel{', and colours' * (mosaic and pixels.ndim != 2)}"
+        raise CameraError(f"camera '{camera}' publishes format '{message.format}' with {found}; valid is {valid}")
+    if mosaic:
+        return _demosaiced(_BAYER[encoding], pixels)
+    # Some drivers compress rgb as if it were bgr, and say so.
+    return np.ascontiguousarray(pixels if way.endswith("rgb8") else pixels[..., ::-1])
 
 
 def encode_image(image: Image) -> dict[str, Any]:

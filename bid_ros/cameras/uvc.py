@@ -2,19 +2,23 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import cv2
 import numpy as np
 
-from bid_ros.cameras.base import CameraDescriptor, Frame
+from bid_ros.cameras.base import CameraDescriptor, Capture, Frame, LightControl
+from bid_ros.cameras.modes import modes_text
+from bid_ros.cameras.v4l2 import VideoDevice, node_path, video_nodes
 from bid_ros.core.errors import CameraError
 from bid_ros.core.schedule import phase_aligned_start
 
 _WAIT_S: Final = 0.5
 _LOST_S: Final = 2.0  # a device silent for this long is lost
+_PACKED: Final = ("MJPG", "H264", "HEVC")  # taken only where the size and rate come no other way
+_NEAR_HZ: Final = 0.01
 
 
 class UvcCamera:
@@ -33,30 +37,45 @@ class UvcCamera:
         self._address = address
         self._clock = clock
         self._is_file = not is_device(address)
+        self._ask = Capture()
         self._capture: Any = None
         self._closed = threading.Event()
         self._period_ns = 0
         self._due_ns = 0
         self._heard_ns = 0
 
+    def ask(self, capture: Capture) -> None:
+        """Say what ``open`` shall ask the device for. Raises CameraError of a file."""
+        if self._is_file and capture != Capture():
+            raise CameraError(
+                f"camera '{self._address}' is a video file; valid are size, rate_hz and locked of a device"
+            )
+        self._ask = capture
+
     def open(self) -> None:
-        """Open the device or file. Raises CameraError if it is missing, busy, or not a video."""
+        """Open the device or file.
+
+        Raises:
+            CameraError: it is missing, busy, or not a video, or the device does not offer what is asked.
+        """
         if self._is_file and not Path(self._address).is_file():
             raise CameraError(
                 f"camera '{self._address}' does not exist; valid is a device number, a path under /dev or a video file"
             )
-        capture = cv2.VideoCapture(int(self._address) if self._address.isdigit() else self._address)
-        if not capture.isOpened():
-            capture.release()
+        where = (self._address, cv2.CAP_ANY) if self._is_file else (node_path(self._address), cv2.CAP_V4L2)
+        # Of one that is not there OpenCV writes lines of its own.
+        capture = cv2.VideoCapture(*where) if Path(where[0]).exists() else None
+        if capture is None or not capture.isOpened():
             what = "is not a video OpenCV can read" if self._is_file else "does not exist or is in use"
             raise CameraError(f"camera '{self._address}' {what}; valid is a device number, a path or a video file")
+        self._capture = capture
+        self._closed.clear()
         if self._is_file:
             rate = capture.get(cv2.CAP_PROP_FPS)
             self._period_ns = round(1e9 / rate) if 0 < rate <= 1000 else 33_333_333
         else:
             capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
-        self._capture = capture
-        self._closed.clear()
+            self._set_up()
         self._heard_ns = time.monotonic_ns()
         self._due_ns = phase_aligned_start(self._period_ns or 1, 0, time.time_ns(), self._heard_ns)
 
@@ -72,6 +91,74 @@ class UvcCamera:
         if self._capture is not None:
             self._capture.release()
             self._capture = None
+
+    def serial(self) -> str:
+        """Return the serial number of a device; empty: it has none."""
+        path = node_path(self._address)
+        return next((node.serial for node in video_nodes() if node.path == path), "")
+
+    def controls(self) -> Mapping[str, LightControl]:
+        """Return the controls of a device, as :class:`bid_ros.cameras.base.AdjustableCamera` says."""
+        with self._device() as device:
+            return device.controls()
+
+    def automatic(self) -> None:
+        """Let a device choose its light by itself. Raises CameraError if it is lost."""
+        with self._device() as device:
+            device.automatic()
+
+    def hold(self, values: Mapping[str, float]) -> None:
+        """End the automatics of a device, and set controls by name. Raises CameraError if it refuses."""
+        with self._device() as device:
+            device.hold(values)
+
+    def _device(self) -> VideoDevice:
+        if self._is_file:
+            raise CameraError(f"camera '{self._address}' is a video file; valid is a device, whose light can be locked")
+        return VideoDevice(node_path(self._address))
+
+    def _set_up(self) -> None:
+        """Ask a device for size, rate and light. Raises CameraError, and closes it, if it does not do so."""
+        try:
+            if self._ask.size or self._ask.rate_hz:
+                self._choose_mode()
+            if self._ask.locked:
+                self.hold(self._ask.locked.values_for(self.serial(), f"camera '{self._address}'"))
+        except CameraError:
+            self.close()
+            raise
+
+    def _choose_mode(self) -> None:
+        """Set the size and rate of a device, its own where none is asked for."""
+        width, height = self._ask.size or (self._got(cv2.CAP_PROP_FRAME_WIDTH), self._got(cv2.CAP_PROP_FRAME_HEIGHT))
+        with self._device() as device:
+            offered = list(device.modes())
+        fitting = [
+            (pixels, rate)
+            for pixels, (wide, high, rate) in offered
+            if (wide, high) == (width, height) and abs(rate - (self._ask.rate_hz or rate)) < _NEAR_HZ
+        ]
+        if not fitting:
+            rate_text = f" at {self._ask.rate_hz:g} Hz" if self._ask.rate_hz else ""
+            raise CameraError(
+                f"camera '{self._address}' has no {width:g}x{height:g} px{rate_text}; "
+                f"valid are {modes_text(mode for _, mode in offered) or 'none that it tells'}"
+            )
+        pixels, rate = min(fitting, key=lambda mode: (mode[0] in _PACKED, -mode[1]))
+        self._capture.set(cv2.CAP_PROP_FOURCC, int.from_bytes(pixels.ljust(4).encode(), "little"))
+        for name, value in (("WIDTH", width), ("HEIGHT", height)):
+            self._capture.set(getattr(cv2, f"CAP_PROP_FRAME_{name}"), value)
+        self._capture.set(cv2.CAP_PROP_FPS, rate)
+        now = self._got(cv2.CAP_PROP_FRAME_WIDTH), self._got(cv2.CAP_PROP_FRAME_HEIGHT)
+        if now != (width, height):
+            raise CameraError(
+                f"camera '{self._address}' delivers {now[0]}x{now[1]} px though {width}x{height} were asked for; "
+                "valid is a size that it keeps"
+            )
+
+    def _got(self, name: int) -> int:
+        value: float = self._capture.get(name)
+        return round(value)
 
     def _read_device(self) -> Frame | None:
         ok, picture = self._capture.read()
@@ -118,4 +205,8 @@ def is_device(address: str) -> bool:
     return address.isdigit() or address.startswith("/dev/")
 
 
-CAMERA = CameraDescriptor("uvc", _build, is_device)
+def _device_of(address: str) -> str:
+    return node_path(address) if is_device(address) else address
+
+
+CAMERA = CameraDescriptor("uvc", _build, is_device, _device_of)

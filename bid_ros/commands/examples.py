@@ -45,6 +45,7 @@ EXAMPLES: Final = (
     "bench data pusht.zarr.zip --out data/pusht",
     "new my_cell --robot ur",
     "check franka_place --robot-ip 172.16.0.2",
+    "cameras my_cell wrist --lock",
     "calibrate hand-eye my_cell wrist --drive",
     "accept my_cell --robot-ip 172.16.0.2 --out acceptance",
     "secure franka_place keys/policy.xml",

@@ -20,8 +20,10 @@ from bid_ros.cameras.content import FrameWatch
 from bid_ros.cameras.image import ImageFitter, decode_image, encode_image
 from bid_ros.cameras.pairing import FramePairing, PairWatch
 from bid_ros.cameras.registry import BY_NODE
+from bid_ros.cameras.stamping import CameraClock
 from bid_ros.core import topics
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.clocks import read_clocks
 from bid_ros.core.errors import CameraError
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
@@ -39,6 +41,7 @@ PARAMETERS = (
 )
 STALLED_PERIODS = 1.5  # without a pair, after which there is no heartbeat
 WAITING = "waiting for "
+REOPEN_S = 1.0  # between two tries to open a device that is lost, s
 
 
 class CameraNode(BidNode):
@@ -60,6 +63,7 @@ class CameraNode(BidNode):
             name: FrameWatch(name, has_sensor(camera), self._features[name].rate_hz)
             for name, camera in self._cameras.items()
         }
+        self._clocks = {name: CameraClock(name) for name in names}
         rate = min(feature.rate_hz for feature in self._task.cameras)
         self.heartbeat.limit_s = STALLED_PERIODS / rate
         self._pairing = FramePairing(names, rate, self.value("tolerance_s"))
@@ -142,9 +146,11 @@ class CameraNode(BidNode):
         # An image that cannot be decoded is an error, not silence.
         self._arrivals.heard(camera.name, time.monotonic_ns())
         try:
-            self._deliver(camera, stamp_ns(message), decode_image(message, camera.address))
+            image = decode_image(message, camera.address)
         except CameraError as error:
             self._report(str(error))
+        else:
+            self._take(camera, stamp_ns(message), image)
 
     def _on_scene(self, message: TwinScene) -> None:
         with suppress(Empty):
@@ -174,15 +180,31 @@ class CameraNode(BidNode):
                 self._deliver(camera, stamp_ns(scene), images[camera.name])
 
     def _read(self, camera: CameraConfig) -> None:
+        """Deliver the images of a device. One that is lost, or not there yet, is opened again until this node ends."""
         device = open_camera(camera, Path(self.value("cameras")).parent)
-        device.open()
+        while not self._stop.is_set():
+            try:
+                device.open()
+                while not self._stop.is_set():
+                    if (frame := device.read()) is not None:
+                        self._take(camera, frame.stamp_ns, frame.image)
+            except CameraError as error:
+                self._report(f"camera '{camera.name}': {error}")
+            finally:
+                device.close()
+            self._stop.wait(REOPEN_S)
+
+    def _take(self, camera: CameraConfig, stamp_ns: int, image: NDArray[np.uint8]) -> None:
+        """Deliver an image with the stamp of its driver, or report why it is of no use."""
+        self._arrivals.heard(camera.name, time.monotonic_ns())
+        clock = self._clocks[camera.name]
+        known = clock.notice
         try:
-            while not self._stop.is_set():
-                frame = device.read()
-                if frame is not None:
-                    self._deliver(camera, frame.stamp_ns, frame.image)
-        finally:
-            device.close()
+            self._deliver(camera, clock.stamp_ns(stamp_ns, read_clocks().wall_ns), image)
+        except CameraError as error:
+            self._report(str(error))
+        if clock.notice != known:
+            self.get_logger().warning(clock.notice)
 
     def _deliver(self, camera: CameraConfig, stamp_ns: int, image: NDArray[np.uint8]) -> None:
         now_ns = time.monotonic_ns()

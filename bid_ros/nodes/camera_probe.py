@@ -1,24 +1,29 @@
-"""Watches the topics of cameras and vectors for a few seconds, for ``bid check``. Nothing is published."""
+"""Watches the topics of cameras and vectors for a few seconds. Nothing is published."""
 
 import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import Image
 
 from bid_ros.cameras.config import CameraConfig
+from bid_ros.cameras.depth import decode_depth, is_depth
 from bid_ros.cameras.image import ImageFitter, decode_image
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError, CameraError, ObservationError
 from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature, Task
-from bid_ros.core.topics import IMAGES, TOPICS, recorded_topics
+from bid_ros.core.topics import COMPRESSED_IMAGE_TYPE, IMAGE_TYPE, IMAGES, TOPICS, recorded_topics
 from bid_ros.nodes.client import visiting
 from bid_ros.nodes.topics import message_type, profile
 from bid_ros.observing.features import extract
-from bid_ros.system.check.cameras import Seen, fitter_of
+from bid_ros.system.check.cameras import WATCH_S, Seen, fitter_of
+
+FOUND_S = 2.0  # in which the publishers of a graph are found
 
 
 def middleware() -> str:
@@ -26,18 +31,26 @@ def middleware() -> str:
     return str(get_rmw_implementation_identifier())
 
 
-def watch_topics(cameras: Sequence[CameraConfig], task: Task, namespace: str = "") -> dict[str, Seen]:
+def watch_topics(
+    cameras: Sequence[CameraConfig],
+    task: Task,
+    namespace: str = "",
+    watch_s: float = WATCH_S,
+    vectors: Sequence[Feature] | None = None,
+) -> dict[str, Seen]:
     """Return what arrived, by the name of the camera or vector.
 
     Args:
         cameras: cameras that are topics.
-        task: what is observed; its vectors are watched too, see :func:`vectors_of`.
+        task: what is observed.
         namespace: namespace in which the nodes would subscribe.
+        watch_s: how long, from the first message of a topic on, s.
+        vectors: that are watched too; None: :func:`vectors_of`.
 
     Raises:
         TaskError: the topic of a vector is not valid.
     """
-    vectors, topics = vectors_of(task), recorded_topics(task)
+    vectors, topics = vectors_of(task) if vectors is None else vectors, recorded_topics(task)
     sources = {camera.name: camera.address for camera in cameras} | {item.name: item.topic for item in vectors}
     seen = {name: Seen() for name in sources}
     with visiting("bid_check", namespace) as node, SingleThreadedExecutor() as executor:
@@ -54,13 +67,38 @@ def watch_topics(cameras: Sequence[CameraConfig], task: Task, namespace: str = "
             else:
                 node.create_subscription(kind, feature.topic, take, profile(topics[feature.topic].qos))
         begun_ns = time.monotonic_ns()
-        while not all(item.watched(begun_ns) for item in seen.values()):
+        while not all(item.watched(begun_ns, watch_s) for item in seen.values()):
             executor.spin_once(timeout_sec=0.05)
         for name, topic in sources.items():
             found = node.get_publishers_info_by_topic(topic)
             types = ", ".join(sorted({item.topic_type for item in found}))
             seen[name].source = f", {len(found)} publishers{' of ' * bool(types)}{types}"
     return seen
+
+
+def watch_images(namespace: str = "", watch_s: float = WATCH_S) -> dict[str, Seen]:
+    """Return what arrived on every image topic of the graph, by its name.
+
+    Args:
+        namespace: of the node that listens; topics of all namespaces are found.
+        watch_s: how long, from the first image of a topic on, s.
+    """
+    seen: dict[str, Seen] = {}
+    with visiting("bid_cameras", namespace) as node, SingleThreadedExecutor() as executor:
+        executor.add_node(node)
+        begun_ns = time.monotonic_ns()
+        # Publishers are found one after the other.
+        while time.monotonic_ns() - begun_ns < FOUND_S * NANOSECONDS or not all(
+            item.watched(begun_ns, watch_s) for item in seen.values()
+        ):
+            for name, types in node.get_topic_names_and_types():
+                kind = next((item for item in types if item in (IMAGE_TYPE, COMPRESSED_IMAGE_TYPE)), "")
+                if kind and name not in seen and node.count_publishers(name):
+                    seen[name] = Seen()
+                    take = partial(_take_any, name, seen[name])
+                    node.create_subscription(message_type(kind), name, take, profile(IMAGES.qos))
+            executor.spin_once(timeout_sec=0.05)
+    return dict(sorted(seen.items()))
 
 
 def vectors_of(task: Task) -> list[Feature]:
@@ -80,3 +118,23 @@ def _take(camera: CameraConfig, seen: Seen, fitter: ImageFitter, message: Image)
         seen.add(fitter, decode_image(message, camera.address), stamp_ns(message), message.encoding)
     except CameraError as error:
         seen.problem = str(error)
+
+
+def _take_any(name: str, seen: Seen, message: Any) -> None:
+    """Note an image of any kind. Only the first one is decoded."""
+    try:
+        seen.arrived(stamp_ns(message), seen.picture or _picture(name, message))
+    except CameraError as error:
+        seen.problem = str(error)
+
+
+def _picture(name: str, message: Any) -> str:
+    """Return size and encoding of an image, and the distances of a depth image, as text. Raises CameraError."""
+    kind = message.format if hasattr(message, "format") else message.encoding
+    if not is_depth(message):
+        height, width, _ = decode_image(message, name).shape
+        return f"{width}x{height} {kind}"
+    depth = decode_depth(message, name)
+    measured = depth[np.isfinite(depth)]
+    where = f", {measured.min():.2f} to {measured.max():.2f} m" if measured.size else ", nothing measured"
+    return f"{depth.shape[1]}x{depth.shape[0]} {kind}{where}"

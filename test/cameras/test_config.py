@@ -1,5 +1,6 @@
 import pytest
 
+from bid_ros.cameras.base import Capture, LockedLight
 from bid_ros.cameras.config import CameraConfig, has_sensor, load_cameras, open_camera
 from bid_ros.cameras.realsense import RealSenseCamera
 from bid_ros.cameras.uvc import UvcCamera
@@ -151,3 +152,33 @@ def test_a_calibration_older_than_the_last_move_is_refused(tmp_path, moved, refu
         return
     with pytest.raises(CameraError, match=r"older than the camera's last move, 2026-03-16; .* bid calibrate hand-eye"):
         wrist.check_not_moved()
+
+
+def test_one_device_by_two_names_is_refused(tmp_path):
+    text = "third_person: {source: uvc, address: 97}\nwrist: {source: uvc, address: /dev/video97}"
+    with pytest.raises(CameraError, match="'third_person' and 'wrist' are both uvc /dev/video97; valid is another"):
+        load(tmp_path, text)
+
+
+ASKED = "size: [1280, 720], rate_hz: 15, locked: {serial: '1', gain: 3}"
+
+
+def test_what_a_device_is_asked_for_is_not_for_the_twin(tmp_path):
+    text = GOOD.replace("crop: null", ASKED)
+    assert load(tmp_path, text)["wrist"].capture == Capture((1280, 720), 15, LockedLight("1", gain=3))
+    twin = load_cameras(tmp_path / "cameras.yaml", NAMES, twin=True)["wrist"]
+    assert twin.source == "twin" and twin.capture == Capture()
+
+
+@pytest.mark.parametrize(
+    ("camera", "words"),
+    [
+        ("source: topic, address: /image", "'wrist' has size, rate_hz or locked; valid with a device, not with topic"),
+        ("source: bag, address: 'a:/image'", "'wrist' of source 'bag' has size, rate_hz or locked; valid is none"),
+        ("source: uvc, address: film.mp4", "is a video file; valid are size, rate_hz and locked of a device"),
+    ],
+)
+def test_what_is_no_device_is_asked_for_nothing(tmp_path, camera, words):
+    text = f"third_person: {{source: uvc, address: 0}}\nwrist: {{{camera}, {ASKED}}}"
+    with pytest.raises(CameraError, match=words):
+        open_camera(load(tmp_path, text)["wrist"], tmp_path)

@@ -1,6 +1,7 @@
 from array import array
 from types import SimpleNamespace
 
+import cv2
 import numpy as np
 import pytest
 
@@ -121,3 +122,58 @@ def test_a_camera_that_changes_its_size_is_refused_by_name():
 def test_the_fitter_names_the_camera_whose_crop_leaves_the_picture():
     with pytest.raises(CameraError, match="camera 'wrist': crop"):
         ImageFitter("wrist", (0, 0, 8, 8), (2, 3, 3)).fit(RGB)
+
+
+def compressed(text, pixels, end=".png"):
+    """A CompressedImage whose file holds these pixels, bgr as OpenCV has it."""
+    return SimpleNamespace(format=text, data=cv2.imencode(end, pixels)[1].tobytes())
+
+
+@pytest.mark.parametrize("text", ["rgb8; png compressed bgr8", "png", "yuv422_yuy2; png compressed bgr8"])
+def test_a_compressed_image_is_judged_by_its_format(text):
+    np.testing.assert_array_equal(decode_image(compressed(text, RGB[..., ::-1])), RGB)
+
+
+def test_a_driver_that_compresses_rgb_as_bgr_says_so():
+    np.testing.assert_array_equal(decode_image(compressed("rgb8; png compressed rgb8", RGB)), RGB)
+
+
+def test_a_compressed_grey_image_is_grey():
+    grey = decode_image(compressed("mono8; png compressed ", RGB[..., 0]))
+    np.testing.assert_array_equal(grey, np.repeat(RGB[..., :1], 3, axis=2))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "red", "blue"),
+    [("rggb", (0, 0), (1, 1)), ("bggr", (1, 1), (0, 0)), ("gbrg", (1, 0), (0, 1)), ("grbg", (0, 1), (1, 0))],
+)
+def test_a_mosaic_gets_its_colours_raw_and_compressed(encoding, red, blue):
+    colour = (200, 100, 50)
+    mosaic = np.full((8, 10), colour[1], np.uint8)
+    mosaic[red[0] :: 2, red[1] :: 2], mosaic[blue[0] :: 2, blue[1] :: 2] = colour[0], colour[2]
+    name = f"bayer_{encoding}8"
+    for one in (
+        message(mosaic[..., None], name),
+        compressed(f"{name}; png compressed ", mosaic),
+        compressed(name, mosaic),
+    ):
+        np.testing.assert_array_equal(decode_image(one), np.broadcast_to(colour, (8, 10, 3)))
+    of_colours = compressed(f"{name}; png compressed bgr8", RGB[..., ::-1])
+    np.testing.assert_array_equal(decode_image(of_colours), RGB)
+
+
+@pytest.mark.parametrize(
+    ("text", "pixels", "words"),
+    [
+        ("16UC1; compressedDepth png", np.full((4, 4), 1000, np.uint16), "format '16UC1; compressedDepth png'; valid"),
+        ("16UC1; png compressed ", np.full((4, 4), 1000, np.uint16), "format '16UC1; png compressed '; valid are PNG"),
+        ("png", np.full((4, 4), 1000, np.uint16), "'png' with 16 bits a channel; valid is 8 bits a channel: distances"),
+        ("rgb16; png compressed bgr16", RGB.astype(np.uint16), "format 'rgb16; png compressed bgr16'; valid are PNG"),
+        ("bayer_rggb8; png compressed ", RGB, "8 bits a channel, and colours; valid is one channel of 8 bits"),
+        ("bayer_rggb16; png compressed ", np.ones((4, 4), np.uint16), "'bayer_rggb16; png compressed '; valid are PNG"),
+    ],
+)
+def test_refuses_a_format_that_is_not_understood(text, pixels, words):
+    with pytest.raises(CameraError, match="camera '/wrist/image'") as caught:
+        decode_image(compressed(text, pixels), "/wrist/image")
+    assert words in str(caught.value) and "\n" not in str(caught.value)

@@ -1,13 +1,17 @@
+from __future__ import annotations
+
 import threading
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import ClassVar
 
 import cv2
 import numpy as np
 import pytest
 from real_time import HoldUps
 
+from bid_ros.cameras.base import Capture, LockedLight
 from bid_ros.cameras.uvc import CAMERA, UvcCamera
 from bid_ros.core.errors import CameraError
 
@@ -144,3 +148,72 @@ def test_reading_before_open_or_after_close_is_refused(video):
     camera.close()
     with pytest.raises(CameraError, match="is not open"):
         camera.read()
+
+
+class Webcam:
+    """Stands in for OpenCV's capture of a device, and for the questions to its driver. It keeps what it is set to."""
+
+    opened: ClassVar[list[Webcam]] = []
+    offered = (("YUYV", (640, 480, 30.0)), ("MJPG", (640, 480, 30.0)), ("MJPG", (1280, 720, 30.0)))
+
+    def __init__(self, *where):
+        self.set_to = {cv2.CAP_PROP_FRAME_WIDTH: 640.0, cv2.CAP_PROP_FRAME_HEIGHT: 480.0}
+        self.light = None
+        self.opened.append(self)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_): ...
+
+    def isOpened(self):
+        return True
+
+    def set(self, name, value):
+        self.set_to[name] = value
+
+    def get(self, name):
+        return self.set_to[name]
+
+    def release(self): ...
+
+    def modes(self):
+        return self.offered
+
+    def hold(self, values):
+        self.light = values
+
+
+@pytest.fixture
+def webcam(monkeypatch):
+    monkeypatch.setattr(Webcam, "opened", [])
+    monkeypatch.setattr(cv2, "VideoCapture", Webcam)
+    monkeypatch.setattr("bid_ros.cameras.uvc.VideoDevice", Webcam)
+    monkeypatch.setattr("bid_ros.cameras.uvc.node_path", lambda address: "/dev/null")
+
+
+@pytest.mark.parametrize(
+    ("asked", "pixels", "size"),
+    [(Capture((640, 480)), b"YUYV", (640, 480)), (Capture((1280, 720), 30), b"MJPG", (1280, 720))],
+)
+def test_a_device_is_set_to_a_size_that_it_offers_packed_only_if_it_must_be(webcam, asked, pixels, size):
+    camera = UvcCamera("0")
+    camera.ask(asked)
+    camera.open()
+    found = Webcam.opened[0].set_to
+    assert found[cv2.CAP_PROP_FOURCC] == int.from_bytes(pixels, "little") and found[cv2.CAP_PROP_FPS] == 30
+    assert (found[cv2.CAP_PROP_FRAME_WIDTH], found[cv2.CAP_PROP_FRAME_HEIGHT]) == size
+
+
+def test_a_size_that_a_device_does_not_offer_is_refused_with_those_that_it_does(webcam):
+    camera = UvcCamera("0")
+    for asked, words in (
+        (Capture((1280, 720), 60), r"has no 1280x720 px at 60 Hz; valid are 640x480 at 30 Hz; 1280x720 at 30 Hz"),
+        (Capture(rate_hz=5), "has no 640x480 px at 5 Hz"),
+        (Capture(locked=LockedLight("7", gain=1)), "has serial number '', but its light was locked on '7'"),
+    ):
+        camera.ask(asked)
+        with pytest.raises(CameraError, match=words):
+            camera.open()
+        with pytest.raises(CameraError, match="is not open"):
+            camera.read()

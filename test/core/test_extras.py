@@ -33,7 +33,8 @@ BEYOND_A_RUN = (
     "pytest mypy colcon_core imageio requests safetensors"
 )
 # Folders and files that only the extra `train` serves: the verbs that need them say so.
-OF_VIEWERS = ("rerun_robot", "rerun_sink", "rerun_view", "top_screen")  # imported by `bid view` and `bid top` alone
+# Imported by `bid view`, `bid top` and `bid cameras --web` alone.
+OF_VIEWERS = ("camera_preview", "rerun_robot", "rerun_sink", "rerun_view", "top_screen")
 WITH_TRAINING = {"importing", "learning", "torch.py", "translated.py", "operators.py"}
 PUSHT = ("bench", "pusht", "--episodes", "1", "--steps", "1", "--seed", "1", "--decoder", "vanilla", "--workers", "1")
 

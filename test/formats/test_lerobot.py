@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
+import cv2
 import numpy as np
+import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
@@ -13,7 +16,9 @@ from bid_ros.core.data_keys import DataKeys
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import parse_task
 from bid_ros.formats import Options, convert, load_dataset, open_source
+from bid_ros.formats.base import Column
 from bid_ros.formats.lerobot.part_writer import image_stats, joined, vector_stats
+from bid_ros.formats.lerobot.tables import pictures
 from bid_ros.formats.lerobot.video import av
 from bid_ros.formats.lerobot_v30 import LeRobotV30Writer
 
@@ -389,3 +394,11 @@ def test_a_task_reads_the_golden_data_set_by_its_names(golden, kit):
     dataset.validate(task)
     np.testing.assert_array_equal(dataset.actions, golden.numbers["frame/action"])
     np.testing.assert_array_equal(dataset.observations["gripper"], golden.numbers["frame/observation.state"][:, 6:])
+
+
+def test_a_picture_of_distances_is_refused_and_no_colour():
+    depth = cv2.imencode(".png", np.full((4, 5), 1000, np.uint16))[1].tobytes()
+    table = pyarrow.table({"observation.images.depth": [{"bytes": depth, "path": None}]})
+    column = Column("depth", (4, 5, 3), "uint8", True, key="observation.images.depth")
+    with pytest.raises(RecordingError, match=r"picture 0 of 'observation\.images\.depth' has 16 bits a channel"):
+        pictures(table, column, Path("part.parquet"))

@@ -47,6 +47,7 @@ class Harness:
         self.diagnosis = ""
         self.pictures = {"third_person": picture(160, 120), "wrist": picture(96, 96)}
         self.encodings: dict[str, str] = {}
+        self.ahead_ns: dict[str, int] = {}
         node = bench.node
         self._drivers = {name: node.create_publisher(Image, f"/driver/{name}", IMAGE) for name in NAMES}
         for name in NAMES:
@@ -71,7 +72,7 @@ class Harness:
             message = Image(**encode_image(image))
             message.encoding = self.encodings.get(name, message.encoding)
             # Real cameras never expose at exactly the same time.
-            message.header.stamp = time_message(stamp + 3_000_000 * (name == "wrist"))
+            message.header.stamp = time_message(stamp + 3_000_000 * (name == "wrist") + self.ahead_ns.get(name, 0))
             self._drivers[name].publish(message)
 
     def delivering(self) -> bool:
@@ -196,6 +197,17 @@ def test_a_black_image_is_named_and_ends_the_heartbeats_until_there_is_light(ben
     assert bench.until(lambda: harness.beats > before + 2 and harness.diagnosis == "delivering", START_S)
 
 
+def test_a_camera_whose_clock_jumps_is_named_and_goes_on_by_the_arrival_of_its_images(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path, topics())
+    assert bench.until(harness.delivering, START_S)
+    harness.ahead_ns["wrist"] = 4_294_967_296_000
+    assert bench.until(lambda: "its clock has jumped" in harness.diagnosis, START_S), harness.diagnosis
+    assert "camera 'wrist': its images are stamped 429" in harness.diagnosis
+    before = harness.beats
+    assert bench.until(lambda: harness.beats > before + 2 and harness.diagnosis == "delivering", START_S)
+    assert abs(time.time_ns() - stamp_ns(harness.images["wrist"][-1])) < 5_000_000_000
+
+
 def test_a_camera_file_of_other_cameras_ends_the_node_with_one_sentence(bench, root, tmp_path):
     Harness(bench, root, tmp_path, {"left": {"source": "twin"}})
     status, output = bench.finish("camera", START_S)
@@ -247,6 +259,17 @@ def write_bag(folder, seconds):
                 image = types[kind](types["std_msgs/msg/Header"](stamp, name), 96, 96, "rgb8", 0, 288, pixels)
                 arrived = (1_700_000_000 + second) * 10**9 + tenth * 10**8 + 20_000_000 * (name == "wrist")
                 writer.write(connection, arrived, store.serialize_cdr(image, kind))
+
+
+def test_a_device_that_comes_after_the_start_is_opened(bench, root, tmp_path):
+    bag = {name: {"source": "bag", "address": f"bag:/camera/{name}/image"} for name in NAMES}
+    harness = Harness(bench, root, tmp_path, bag)
+    harness.pictures.clear()
+    assert bench.until(lambda: "cannot be read" in harness.diagnosis, START_S), harness.diagnosis
+    assert harness.diagnosis.startswith("camera '") and not harness.beats
+    write_bag(tmp_path / "later", seconds=2)
+    (tmp_path / "later").rename(tmp_path / "bag")
+    assert bench.until(harness.delivering, START_S), harness.diagnosis
 
 
 def test_the_images_of_a_bag_stand_in_for_cameras_without_end(bench, root, tmp_path):

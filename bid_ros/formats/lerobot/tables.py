@@ -167,7 +167,12 @@ def pictures(table: Any, column: Column, path: Path) -> NDArray[np.uint8]:
         content = (item.as_py() or {}).get("bytes")
         if not content:
             raise RecordingError(f"{path}: '{column.key}' has no picture in row {at}")
-        image = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
+        image = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
+        if image is not None and image.dtype != np.uint8:
+            bits = 8 * image.dtype.itemsize
+            raise RecordingError(
+                f"{path}: picture {at} of '{column.key}' has {bits} bits a channel, as distances have; valid is 8"
+            )
         if image is None or image.shape != column.shape:
             shape = "damaged" if image is None else image.shape
             raise RecordingError(f"{path}: picture {at} of '{column.key}' is {shape}; valid is {column.shape}")

@@ -54,10 +54,27 @@ class Seen:
         self.ages_s.append((time.time_ns() - stamp_ns) / NANOSECONDS)
         self.picture = picture
 
-    def watched(self, begun_ns: int) -> bool:
-        """Whether the rate can be told, or the first image is overdue since ``begun_ns``, steady time."""
-        first_ns, for_s = (self.arrivals_ns[0], WATCH_S) if self.arrivals_ns else (begun_ns, FIRST_S)
+    def watched(self, begun_ns: int, watch_s: float = WATCH_S) -> bool:
+        """Whether it was watched for so long, or the first image is overdue since ``begun_ns``, steady time."""
+        first_ns, for_s = (self.arrivals_ns[0], watch_s) if self.arrivals_ns else (begun_ns, FIRST_S)
         return bool(self.problem) or time.monotonic_ns() - first_ns > for_s * NANOSECONDS
+
+    def timing(self) -> dict[str, float]:
+        """Return the rate in Hz, how far nine of ten intervals are at most from the middle one, and the age on arrival.
+
+        Empty for fewer than three arrivals. The age in ms is the delay of the camera and of its way, if its clock is
+        that of this computer.
+        """
+        if len(self.arrivals_ns) < 3:
+            return {}
+        steps_ms = np.diff(np.array(self.arrivals_ns)) / 1e6
+        middle = float(np.median(steps_ms))
+        return {
+            "rate_hz": round(1e3 / float(np.mean(steps_ms)), 2),
+            "jitter_ms": round(float(np.percentile(np.abs(steps_ms - middle), 90)), 2),
+            "latency_ms": round(1e3 * float(np.median(self.ages_s)), 2),
+            "latency_p90_ms": round(1e3 * float(np.percentile(self.ages_s, 90)), 2),
+        }
 
 
 def fitter_of(camera: CameraConfig, task: Task) -> ImageFitter:
@@ -107,6 +124,30 @@ def _judge(silent: CheckFinding, wanted: float, seen: Seen, advice: str) -> Chec
     return CheckFinding(what, "ok", shown)
 
 
+def watch_device(camera: CameraConfig, fitter: ImageFitter, folder: Path, watch_s: float = WATCH_S) -> Seen:
+    """Open a camera that is a device, and return what it delivers.
+
+    Args:
+        camera: it.
+        fitter: makes its images what the task observes.
+        folder: of the camera file.
+        watch_s: how long, from the first image on, s.
+
+    Raises:
+        CameraError: it cannot be opened, or is lost.
+    """
+    seen, begun_ns = Seen(), time.monotonic_ns()
+    device = open_camera(camera, folder)
+    device.open()
+    try:
+        while not seen.watched(begun_ns, watch_s):
+            if (frame := device.read()) is not None:
+                seen.add(fitter, frame.image, frame.stamp_ns, "rgb8")
+    finally:
+        device.close()
+    return seen
+
+
 def device_findings(cameras: Sequence[CameraConfig], task: Task, folder: Path) -> Iterator[CheckFinding]:
     """Open every camera that is a device, one after the other, and yield what it delivers.
 
@@ -116,17 +157,8 @@ def device_findings(cameras: Sequence[CameraConfig], task: Task, folder: Path) -
         folder: of the camera file.
     """
     for camera in cameras:
-        seen, begun_ns = Seen(), time.monotonic_ns()
         try:
-            device = open_camera(camera, folder)
-            device.open()
-            try:
-                fitter = fitter_of(camera, task)
-                while not seen.watched(begun_ns):
-                    if (frame := device.read()) is not None:
-                        seen.add(fitter, frame.image, frame.stamp_ns, "rgb8")
-            finally:
-                device.close()
+            seen = watch_device(camera, fitter_of(camera, task), folder)
         except CameraError as error:
             yield CheckFinding(
                 f"camera {camera.name}", "fail", str(error), "correct its source and address in cameras.yaml"
