@@ -124,4 +124,5 @@ class SceneRenderer:
     def _metres(self, buffer: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the depths of a depth buffer, whose values go from 0 at the near plane to 1 at the far one."""
         near, far = (getattr(self._model.vis.map, name) * self._model.stat.extent for name in ("znear", "zfar"))
-        return near / (1.0 - buffer[::-1].astype(np.float64) * (1.0 - near / far))
+        depths: NDArray[np.float64] = near / (1.0 - buffer[::-1].astype(np.float64) * (1.0 - near / far))
+        return depths

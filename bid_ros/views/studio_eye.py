@@ -34,7 +34,7 @@ class StudioEye:
         """Return pixels ``(..., 2)``, NaN where something else is in front, and depths ``(...)`` in m, of points."""
         pixels, depth = self._model.project(points)
         if self.depths is not None:
-            inside = (pixels >= 0).all(-1) & (pixels < (self.width, self.height)).all(-1)
+            inside = np.asarray((pixels >= 0).all(-1) & (pixels < (self.width, self.height)).all(-1))
             column, row = np.where(inside[..., None], pixels, 0.0).astype(int).T
             pixels[inside & (depth > self.depths[row.T, column.T] + THICKNESS)] = np.nan
         return pixels, depth

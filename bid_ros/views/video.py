@@ -17,7 +17,7 @@ Image = NDArray[np.uint8]
 
 BACKGROUND: Final = (16, 18, 24)
 _GIF_STEPS: Final = ((1, 128), (2, 96), (3, 64), (4, 48), (6, 32))  # (every n-th frame, colours), ever smaller
-_WEBP_QUALITIES: Final = (80, 65, 50, 30)
+_WEBP_QUALITIES: Final = (92, 80, 65, 40)
 # One palette for the whole film and no dithering keep unchanged areas equal, which makes a GIF small.
 _GIF_FILTER: Final = (
     "select='not(mod(n,{step}))',split[a][b];[a]palettegen=max_colors={colors}:stats_mode=full[p];"

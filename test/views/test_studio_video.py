@@ -157,9 +157,9 @@ def test_a_decision_is_drawn_in_space_where_nothing_hides_it(ur):
     painter = StudioPainter(model, ToolPlaces(task), "480p")
     eye = StudioEye(model, 854, 480)
     try:
-        start, end = (0.5, -0.3, 0.05), (0.65, -0.3, 0.05)
+        start, end = (0.62, 0.0, 0.2), (0.77, 0.0, 0.2)
         seen = yellow(painter.paint(Moment(state, decided(task, start, end), "episode 1")))
-        under = yellow(painter.paint(Moment(state, decided(task, (0.5, 0.0, -0.3), (0.65, 0.0, -0.3)), "")))
+        under = yellow(painter.paint(Moment(state, decided(task, (0.62, 0.0, -0.1), (0.77, 0.0, -0.1)), "")))
     finally:
         painter.close()
     assert len(seen) > 50 and not len(under), "the table hides what is under it"

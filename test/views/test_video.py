@@ -50,15 +50,17 @@ def test_an_mp4_plays_everywhere_even_with_odd_sizes(tmp_path):
     assert meta["codec"] == "h264" and "yuv420p" in meta["pix_fmt"] and meta["fps"] == 10
 
 
-def test_a_webp_has_every_frame_its_duration_and_more_colours_than_a_gif(tmp_path):
+def test_a_webp_has_every_frame_its_colours_and_its_duration(tmp_path):
     path = write_webp(FRAMES, tmp_path / "run.webp", 10)
+    frames, duration = [], 0
     with Image.open(path) as film:
-        frames = [np.asarray(frame.convert("RGB")).astype(int) for frame in ImageSequence.Iterator(film)]
+        for frame in ImageSequence.Iterator(film):
+            frames.append(np.asarray(frame.convert("RGB")).astype(int))
+            duration += frame.info["duration"]
         assert film.info["loop"] == 0
-        durations = [frame.info["duration"] for frame in ImageSequence.Iterator(film)]
-    assert sum(durations) == 1000 and len(frames) == 10
+    assert duration == 1000 and len(frames) == 10
     for expected, frame in zip(FRAMES, frames, strict=True):
-        assert np.abs(frame - expected).max() <= 8
+        assert np.abs(frame - expected).mean() < 3
 
 
 def test_a_webp_that_would_be_too_large_is_coarser(tmp_path):
