@@ -112,7 +112,7 @@ class StudioPainter:
     """Draws moments of a run. Use it in the thread that made it; see :class:`bid_ros.sim.renderer.SceneRenderer`.
 
     Args:
-        model: scene of :func:`bid_ros.tasks.twins.picture_model`.
+        model: scene of :func:`bid_ros.tasks.twins.picture_model`. ``RUN`` changes its quality.
         places: where chunks put the tool.
         quality: one of ``SIZES``, or ``RUN``.
     """
@@ -120,6 +120,8 @@ class StudioPainter:
     def __init__(self, model: Any, places: ToolPlaces, quality: str) -> None:
         self._places, self._run = places, quality == RUN
         width, height = RUN_SIZE if self._run else SIZES[quality]
+        if self._run:  # smooth edges take two fifths of a picture's time, and show little at this size
+            model.vis.quality.offsamples = 0
         self._renderer = SceneRenderer(model, width, height, [CAMERA], shaded=True)
         self._eye = StudioEye(model, width, height)
 
