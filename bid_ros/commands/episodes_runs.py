@@ -6,24 +6,25 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bid_ros.commands.run_video import CAMERAS, draw_run, draw_studio
 from bid_ros.commands.tasks import moving_in, recorded, task_file_of_bags
-from bid_ros.core.extras import extra
 from bid_ros.core.task import load_task
 
 
 def add_runs(inner: Any) -> None:
     """Add the four verbs."""
-    video = inner.add_parser("video", help="draw the decisions of a bag over its images")
+    video = inner.add_parser("video", help="draw a recorded run with its decisions")
     video.add_argument("bag", help="folder of the recorded bag")
     video.add_argument("--task", default="", help="name or path of the task file (default: that of run.json beside it)")
-    video.add_argument("-o", "--out", default="run.gif", help="GIF or MP4 file to write (default run.gif)")
+    video.add_argument("-o", "--out", default="run.gif", help="GIF, WebP or MP4 file to write (default run.gif)")
     video.add_argument(
         "--quality",
-        choices=("cameras", "480p", "720p", "1080p"),
-        default="cameras",
-        help="cameras: what they saw, with the decisions; a height: the shaded scene of the twin, also as .png "
-        "(default cameras)",
+        choices=("run", CAMERAS, "480p", "720p", "1080p"),
+        default="run",
+        help="run: the shaded scene of the twin with the policy's images beside it; cameras: what they saw, which a "
+        "robot's run always shows; a height: the shaded scene alone, also as .png (default run)",
     )
+    video.add_argument("--episode", type=int, help="of a shaded scene: only this one, counted from 0 (default all)")
     video.add_argument("--at", type=float, default=3.0, help="s after an episode's start, of a .png (default 3)")
     video.set_defaults(run=run_video)
 
@@ -56,20 +57,17 @@ def add_runs(inner: Any) -> None:
 
 def run_video(options: argparse.Namespace) -> int:
     """Draw the video of a bag."""
-    from bid_ros.views.replay_video import write_run_video
+    bag, out = Path(options.bag), Path(options.out)
+    file, twin = task_file_of_bags(options.task, [bag]), recorded(bag).get("hardware", "twin") == "twin"
+    if options.quality == CAMERAS:
+        from bid_ros.views.replay_video import write_run_video
 
-    bag = Path(options.bag)
-    file = task_file_of_bags(options.task, [bag])
-    if options.quality != "cameras":
-        with extra("twin", "a shaded picture"):
-            from bid_ros.views.studio_video import write_studio
-
-        written = write_studio(bag, Path(options.out), load_task(file), options.quality, options.at)
-        print(f"wrote {written}" if written else "the bag has no episode of that length", file=sys.stderr)
-        return 0 if written else 1
-    twin = recorded(bag).get("hardware", "twin") == "twin"
-    written = write_run_video(bag, Path(options.out), file, twin)
-    print(f"wrote {written}" if written else "the bag has no images of an episode", file=sys.stderr)
+        written = write_run_video(bag, out, file, twin)
+    elif options.quality == "run" and options.episode is None and out.suffix != ".png":
+        written = draw_run(bag, out, file, twin)
+    else:
+        written = draw_studio(bag, out, file, options.quality, twin, options.at, options.episode)
+    print(f"wrote {written}" if written else "the bag has nothing of such an episode to show", file=sys.stderr)
     return 0 if written else 1
 
 

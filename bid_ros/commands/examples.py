@@ -19,7 +19,7 @@ EXAMPLES: Final = (
     "episodes sheet runs/first/bag:1 -o sheet.png",
     "episodes plot runs/first/bag:1 -o plot.png",
     "episodes page runs/demos/episodes -o page",
-    "episodes video runs/first/bag --quality 720p -o run.mp4",
+    "episodes video runs/first/bag --quality 720p --episode 1 -o run.webp",
     "episodes repair runs/first/bag",
     "episodes table runs/first runs/second",
     "episodes motion runs/first/bag --json",

@@ -8,20 +8,20 @@ WIDTH = 24
 
 
 @contextmanager
-def progress(unit: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., None]]:
     """Give a function that counts one more; a terminal shows the count, other outputs do not.
 
     Args:
         unit: what is counted, in the plural.
-        total: how many there will be; None: unknown, so no bar is shown.
+        total: how many there will be; None: unknown, so no bar is shown, until the function is called with a number.
     """
     done, shown = 0, sys.stderr.isatty()
 
-    def step() -> None:
+    def step(of: int | None = total) -> None:
         nonlocal done
         done += 1
         if shown:
-            print(f"\r{_count(done, total)} {unit}", end="", file=sys.stderr, flush=True)
+            print(f"\r{_count(done, of)} {unit}", end="", file=sys.stderr, flush=True)
 
     try:
         yield step

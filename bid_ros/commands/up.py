@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
+from bid_ros.commands.run_video import draw_run
 from bid_ros.commands.stage import run_stage
 from bid_ros.core.errors import BidError
 from bid_ros.episodes.log import end_run
@@ -59,10 +60,8 @@ def play(system: System, arguments: RunArguments, as_json: bool) -> int:
 
 def _draw(out: Path, system: System, twin: bool) -> None:
     """Draw the run. A failure is printed and does not change the exit status of the run."""
-    from bid_ros.views.replay_video import write_run_video  # takes a third of a second to import
-
     try:
-        video = write_run_video(out / "bag", out / "run.gif", system.file("task.yaml"), twin)
+        video = draw_run(out / "bag", out / "run.gif", system.file("task.yaml"), twin)
     except BidError as error:
         print(f"no video: {error}", file=sys.stderr)
         return

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.limits import Limits
+from bid_ros.core.plot_style import BLUE, FAINT, LIMIT, clean, figure_of, legend, save
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS
@@ -271,19 +272,18 @@ def commanded_table(report: dict[str, Any]) -> str:
 
 def draw_commanded(motion: CommandedMotion, limits: Limits, path: Path) -> None:
     """Write a PNG: speed and acceleration of the set-point over time, changes of chunk marked, limits as lines."""
-    from matplotlib.figure import Figure  # takes half a second to import, and only the picture needs it
-
     seconds = (motion.instants_ns - motion.instants_ns[0]) / 1e9
-    figure = Figure(figsize=(9.0, 4.5), dpi=120, layout="constrained")
+    figure = figure_of(9.0, 4.5)
     above, below = figure.subplots(2, 1, sharex=True)
-    above.plot(seconds, motion.speeds[:, 0], color="#2a6fbb", linewidth=0.8)
-    above.axhline(limits.max_speed, color="#c03030", linewidth=1.0, linestyle="--")
+    above.plot(seconds, motion.speeds[:, 0], color=BLUE, linewidth=0.8)
+    above.axhline(limits.max_speed, color=LIMIT, linewidth=1.0, linestyle="--")
     above.set_ylabel("speed, m/s")
-    for shown, color, label in ((~motion.changed, "#bbbbbb", "elsewhere"), (motion.changed, "#2a6fbb", "at a change")):
+    for shown, color, label in ((~motion.changed, FAINT, "elsewhere"), (motion.changed, BLUE, "at a change of chunk")):
         shown = shown & motion.continuous
         below.plot(seconds[1:][shown], motion.accelerations[shown, 0], ".", color=color, markersize=3, label=label)
-    below.axhline(limits.max_acceleration, color="#c03030", linewidth=1.0, linestyle="--", label="limit")
+    below.axhline(limits.max_acceleration, color=LIMIT, linewidth=1.0, linestyle="--", label="limit")
     below.set(xlabel="s", ylabel="acceleration, m/s²")
-    below.legend(loc="upper right", fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, format="png")
+    clean(above)
+    clean(below)
+    legend(figure, below)
+    save(figure, path)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.core.files import replacing
+from bid_ros.core.plot_style import MARKS, clean, decoder_colors, figure_of, legend, save
 from bid_ros.core.tables import markdown_table
 from bid_ros.episodes.comparison import paired_difference
 from bid_ros.evaluation.evaluate import EpisodeMeasures
@@ -57,24 +58,23 @@ def markdown(found: dict[str, Any]) -> str:
 
 def draw(found: dict[str, Any], path: Path) -> None:
     """Write a PNG: the error of each decoder over the horizon, and its error beside how much it changes its mind."""
-    from matplotlib.figure import Figure  # takes half a second to import
-
-    figure = Figure(figsize=(9.6, 3.6), dpi=130, layout="constrained")
+    figure = figure_of(9.6, 3.6)
     steps, both = figure.subplots(1, 2)
+    colors = decoder_colors(list(found["decoders"]))
     for number, (name, item) in enumerate(found["decoders"].items()):
-        color = f"C{number}"
-        steps.plot(item["error_by_step"], marker=".", label=name, color=color)
+        color, mark = colors[name], MARKS[number % len(MARKS)]
+        steps.plot(item["error_by_step"], marker=mark, markersize=4, label=name, color=color)
         error, coherence = (item["measures"][measure] for measure in ("error", "coherence"))
         if coherence is not None:
             ends = [[[value[0] - value[1]], [value[2] - value[0]]] for value in (coherence, error)]
-            both.errorbar(coherence[0], error[0], ends[1], ends[0], marker="o", capsize=3, color=color, label=name)
+            both.errorbar(coherence[0], error[0], ends[1], ends[0], marker=mark, capsize=3, color=color, label=name)
     steps.set(xlabel="step of the horizon", ylabel="distance to the demonstration, spreads")
     both.set(xlabel="distance to the decision before, spreads", ylabel="error, spreads")
     steps.set_ylim(bottom=0)
-    for axes in (steps, both):
-        axes.grid(alpha=0.3)
-    steps.legend(frameon=False, fontsize="small")
-    figure.savefig(path)
+    clean(steps)
+    clean(both)
+    legend(figure, steps)
+    save(figure, path)
 
 
 def cell(value: list[float] | None) -> str:
@@ -125,6 +125,7 @@ def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, targ
         jerk=f"{found['demonstrated_jerk']:.3g}",
         picture=base64.b64encode(picture.read_bytes()).decode(),
         decoders=json.dumps(list(found["decoders"])).replace("<", "\\u003c"),
+        colors=json.dumps(decoder_colors(list(found["decoders"]))).replace("<", "\\u003c"),
         episodes=EPISODES,
     )
     head, tail = filled.split(EPISODES)

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.plot_style import COLORS, INK, clean, figure_of, save
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.config import TrainConfig
@@ -56,7 +56,7 @@ def plot_log(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     """
     lines = list(rows)
     panels = 2 if any("val_goal_mm" in row for row in lines) else 1
-    figure = Figure(figsize=(6 * panels, 4), dpi=100, layout="tight")
+    figure = figure_of(6 * panels, 4)
     axes = figure.subplots(1, panels, squeeze=False)
     left = axes[0, 0]
     for key, label in (("loss", "training"), ("val_loss", "held-out episodes, averaged weights")):
@@ -69,16 +69,16 @@ def plot_log(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
         _curve(axes[0, 1], lines, "val_goal_mm", "held-out episodes, averaged weights")
         axes[0, 1].set(xlabel="step", ylabel="error of the guessed goal, mm", yscale="log")
     for axis in axes[0]:
-        axis.grid(alpha=0.3)
+        clean(axis)
         if axis.lines:
-            axis.legend()
-    figure.savefig(path, format="png")
+            axis.legend(frameon=False, fontsize=9, labelcolor=INK)
+    save(figure, path)
 
 
 def _curve(axis: Any, rows: list[Mapping[str, Any]], key: str, label: str) -> None:
     points = [(row["step"], row[key]) for row in rows if key in row]
     if points:
-        axis.plot(*zip(*points, strict=True), label=label)
+        axis.plot(*zip(*points, strict=True), label=label, color=COLORS[len(axis.lines)])
 
 
 @dataclass(frozen=True)

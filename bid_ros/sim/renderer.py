@@ -73,6 +73,30 @@ class SceneRenderer:
         Raises:
             CameraError: the sizes do not fit the scene.
         """
+        self._take(qpos, mocap_pos, mocap_quat)
+        return {name: self._image(view) for name, view in self._views.items()}
+
+    def render_with_depths(
+        self, qpos: NDArray[np.float64], mocap_pos: NDArray[np.float64], mocap_quat: NDArray[np.float64]
+    ) -> Mapping[str, tuple[NDArray[np.uint8], NDArray[np.float64]]]:
+        """Return image and depths per camera; arguments and errors as :meth:`render`.
+
+        Depths are ``(height, width)`` in m along the optical axis, the far plane where nothing is.
+        """
+        self._take(qpos, mocap_pos, mocap_quat)
+        found = {}
+        for name, view in self._views.items():
+            buffer = np.empty((self._rect.height, self._rect.width), dtype=np.float32)
+            found[name] = self._image(view, buffer), self._metres(buffer)
+        return found
+
+    def close(self) -> None:
+        """Free the OpenGL context."""
+        self._gl.make_current()
+        self._context.free()
+        self._gl.free()
+
+    def _take(self, qpos: NDArray[np.float64], mocap_pos: NDArray[np.float64], mocap_quat: NDArray[np.float64]) -> None:
         state = (("qpos", qpos), ("mocap_pos", mocap_pos), ("mocap_quat", mocap_quat))
         for name, value in state:
             target = getattr(self._data, name)
@@ -82,13 +106,6 @@ class SceneRenderer:
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_camlight(self._model, self._data)
         self._gl.make_current()
-        return {name: self._image(view) for name, view in self._views.items()}
-
-    def close(self) -> None:
-        """Free the OpenGL context."""
-        self._gl.make_current()
-        self._context.free()
-        self._gl.free()
 
     def _view(self, name: str) -> mujoco.MjvCamera:
         view = mujoco.MjvCamera()
@@ -96,10 +113,16 @@ class SceneRenderer:
         view.fixedcamid = self._model.camera(name).id
         return view
 
-    def _image(self, view: mujoco.MjvCamera) -> NDArray[np.uint8]:
+    def _image(self, view: mujoco.MjvCamera, depth: NDArray[np.float32] | None = None) -> NDArray[np.uint8]:
         catch_all = mujoco.mjtCatBit.mjCAT_ALL
         mujoco.mjv_updateScene(self._model, self._data, self._option, None, view, catch_all, self._scene)
         mujoco.mjr_render(self._rect, self._scene, self._context)
         image = np.empty((self._rect.height, self._rect.width, 3), dtype=np.uint8)
-        mujoco.mjr_readPixels(image, None, self._rect, self._context)
+        mujoco.mjr_readPixels(image, depth, self._rect, self._context)
         return np.ascontiguousarray(image[::-1])  # OpenGL's first row is the lowest
+
+    def _metres(self, buffer: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the depths of a depth buffer, whose values go from 0 at the near plane to 1 at the far one."""
+        near, far = (getattr(self._model.vis.map, name) * self._model.stat.extent for name in ("znear", "zfar"))
+        depths: NDArray[np.float64] = near / (1.0 - buffer[::-1].astype(np.float64) * (1.0 - near / far))
+        return depths

@@ -1,6 +1,5 @@
 """Plots the motion of episodes: tool, gripper and speed, commanded and measured, beside the limits."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.limits import Limits
+from bid_ros.core.plot_style import BLUE, GREEN, INK, LIMIT, ORANGE, PURPLE, RED, clean, figure_of, png_of
 from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION
 from bid_ros.curation.catalog import BagEpisode
@@ -20,11 +20,8 @@ from bid_ros.recording.reader import BagReader
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-AXES: Final = (("x", "#c2453a"), ("y", "#2f8f56"), ("z", "#2a6fbb"))
-DARK: Final = "#2b3040"
-LIMIT: Final = "#c03030"
+AXES: Final = (("x", RED), ("y", GREEN), ("z", BLUE))
 STOP: Final = "#e0483a"
-DECISION_COLOR: Final = "#8a5fc7"
 OUTCOMES: Final = {True: "#1f8a4c", False: "#c03030", None: "#9a6b00"}
 
 
@@ -54,10 +51,9 @@ def plot_png(
     tracks: Sequence[EpisodeTrack], limits: Limits | None, size: tuple[float, float], dpi: int, title: bool = True
 ) -> bytes:
     """Return a PNG of the motion of episodes side by side, each of a size in inches; limits None are not drawn."""
-    from matplotlib.figure import Figure  # takes half a second to import, and only the picture needs it
-
     width = size[0] * (1 if len(tracks) == 1 else 0.6 * len(tracks))
-    figure = Figure(figsize=(width, size[1]), dpi=dpi, layout="constrained")
+    figure = figure_of(width, size[1])
+    figure.set_dpi(dpi)
     panels = figure.subplots(3, len(tracks), squeeze=False, sharex="col", sharey="row", height_ratios=(2.2, 1.0, 1.4))
     for number, track in enumerate(tracks):
         _position(panels[0, number], track)
@@ -73,18 +69,9 @@ def plot_png(
     for row, label in enumerate(("tool, m", "gripper, mm", "speed, m/s")):
         panels[row, 0].set_ylabel(label, fontsize=9)
     for panel in panels.flat:
-        panel.grid(color="#e6e8ee", linewidth=0.6)
-        panel.tick_params(labelsize=8, colors=DARK)
-        for side in ("top", "right"):
-            panel.spines[side].set_visible(False)
+        clean(panel)
     _legends(figure, panels)
-    return _bytes(figure)
-
-
-def _bytes(figure: "Figure") -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
-    return buffer.getvalue()
+    return png_of(figure)
 
 
 def _seconds(track: EpisodeTrack, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -98,7 +85,7 @@ def _position(panel: Any, track: EpisodeTrack) -> None:
         if track.arm is not None:
             times, reference = _seconds(track, track.arm.stamps_ns), track.arm.reference[:, axis]
             panel.plot(times, reference, color=color, linewidth=1.0, linestyle=(0, (3, 2)), alpha=0.8)
-    panel.plot([], [], color=DARK, linewidth=1.0, linestyle=(0, (3, 2)), label="commanded")
+    panel.plot([], [], color=INK, linewidth=1.0, linestyle=(0, (3, 2)), label="commanded")
     panel.margins(y=0.08)
 
 
@@ -106,18 +93,18 @@ def _gripper(panel: Any, track: EpisodeTrack) -> None:
     if track.arm is None:
         return
     times = _seconds(track, track.arm.stamps_ns)
-    panel.step(times, 1000 * track.arm.asked, where="post", color=DARK, linewidth=0.9, linestyle=(0, (3, 2)))
-    panel.plot(times, 1000 * track.arm.width, color="#d07f1c", linewidth=1.6)
+    panel.step(times, 1000 * track.arm.asked, where="post", color=INK, linewidth=0.9, linestyle=(0, (3, 2)))
+    panel.plot(times, 1000 * track.arm.width, color=ORANGE, linewidth=1.6)
 
 
 def _speed(panel: Any, track: EpisodeTrack, limits: Limits | None) -> None:
     if len(track.tool):
         speeds = measured_speeds(track.tool_ns, track.tool)
-        panel.plot(_seconds(track, track.tool_ns), speeds, color="#2a6fbb", linewidth=1.6)
+        panel.plot(_seconds(track, track.tool_ns), speeds, color=BLUE, linewidth=1.6)
     motion = None if track.arm is None else commanded_of(track.arm)
     if motion is not None:
         times = _seconds(track, motion.instants_ns)
-        panel.plot(times, motion.speeds[:, 0], color=DARK, linewidth=0.9, linestyle=(0, (3, 2)))
+        panel.plot(times, motion.speeds[:, 0], color=INK, linewidth=0.9, linestyle=(0, (3, 2)))
     if limits is not None:
         panel.axhline(limits.max_speed, color=LIMIT, linewidth=1.0, label="limit")
     panel.set_ylim(bottom=0)
@@ -128,9 +115,7 @@ def _marks(panels: Any, track: EpisodeTrack) -> None:
     decisions = track.series_of(DECISION)
     if decisions is not None:
         times = _seconds(track, decisions.log_ns)
-        panels[2].plot(
-            times, np.zeros(len(times)), "|", color=DECISION_COLOR, markersize=9, label="decision", clip_on=False
-        )
+        panels[2].plot(times, np.zeros(len(times)), "|", color=PURPLE, markersize=9, label="decision", clip_on=False)
     if track.arm is not None and track.arm.stopped.any():
         times, stopped = _seconds(track, track.arm.stamps_ns), track.arm.stopped
         for panel in panels:

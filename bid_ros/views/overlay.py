@@ -1,7 +1,8 @@
 """Draws decisions over camera images, live and from bags: where chunks put the tool, their lines, and the painter."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import cv2
 import numpy as np
@@ -110,8 +111,45 @@ def draw_decision(
     height = 2 * round(height / 2)
     width = 2 * round(height * image.shape[1] / image.shape[0] / 2)
     canvas = cv2.resize(image, (width, height), interpolation=cv2.INTER_CUBIC).astype(np.uint8, copy=False)
-    unit = height / 480
-    scale = np.array([width / camera.width, height / camera.height])
+    entries = draw_chunks(canvas, camera, strong, selected, previous, kept, weak, scores, height / 480)
+    return np.concatenate([canvas, panel(width, height / 480, text, entries)])
+
+
+class Eye(Protocol):
+    """What sees the scene: a :class:`bid_ros.cameras.model.CameraModel`, or one that also knows what is hidden."""
+
+    @property
+    def width(self) -> int:
+        """Width of its image in px."""
+
+    @property
+    def height(self) -> int:
+        """Height of its image in px."""
+
+    def project(self, points: ArrayLike) -> tuple[Array, Array]:
+        """As :meth:`bid_ros.cameras.model.CameraModel.project`; NaN for a point that it does not see."""
+
+
+def draw_chunks(
+    canvas: Image,
+    camera: Eye,
+    strong: Array,
+    selected: Array,
+    previous: Array | None = None,
+    kept: NDArray[np.bool_] | None = None,
+    weak: Array | None = None,
+    scores: Array | None = None,
+    unit: float = 1.0,
+) -> list[tuple[str, Color]]:
+    """Draw a decision into ``canvas`` in place, and return what is in it for the legend: names and colours.
+
+    Args:
+        canvas: ``(height, width, 3)`` uint8, rgb. Its size may differ from that of the camera's image.
+        camera: that sees the scene.
+        strong, selected, previous, kept, weak, scores: as :func:`draw_decision`.
+        unit: px that a line of width 1 is wide.
+    """
+    scale = np.array([canvas.shape[1] / camera.width, canvas.shape[0] / camera.height])
 
     def pixels(points: Array) -> Points:
         return np.asarray(camera.project(points)[0] * scale)
@@ -133,7 +171,7 @@ def draw_decision(
     entries += [("trimmed", TRIMMED)] if not mask.all() else []
     entries += [("weak", WEAK)] if faint else []
     entries += [("previous", PREVIOUS)] if has_previous else []
-    return np.concatenate([canvas, _panel(width, unit, text, entries)])
+    return entries
 
 
 def _opacities(scores: Array | None, mask: NDArray[np.bool_]) -> Array:
@@ -160,19 +198,18 @@ def _draw_selected(canvas: Image, line: Points, unit: float) -> None:
     dots(canvas, line, SELECTED, radii.tolist())
 
 
-def _panel(width: int, unit: float, text: str, entries: list[tuple[str, Color]]) -> Image:
-    """Draw the panel with the text line and the legend."""
+def panel(width: int, unit: float, text: str, entries: Sequence[tuple[str, Color]]) -> Image:
+    """Return a panel of ``width`` px with a line of text and the legend of :func:`draw_chunks`; 64 units high."""
     size, margin = 15.0 * unit, 14.0 * unit
-    panel = np.full((2 * round(32 * unit), width, 3), PANEL, dtype=np.uint8)
+    plain = np.full((2 * round(32 * unit), width, 3), PANEL, dtype=np.uint8)
     x, y = margin, 46.0 * unit
     texts = [(text, (margin, 20.0 * unit), TEXT)]
     for name, color in entries:
         dash = (7.0 * unit, 4.0 * unit) if name == "previous" else None
-        stroke(panel, [np.array([[x, y], [x + 18 * unit, y]])], color, 3.0 * unit, 1.0, dash)
+        stroke(plain, [np.array([[x, y], [x + 18 * unit, y]])], color, 3.0 * unit, 1.0, dash)
         texts.append((name, (x + 24 * unit, y), MUTED))
         x += 24 * unit + text_width(name, 0.9 * size) + 16 * unit
-    panel = np.array(write(panel, texts[1:], 0.9 * size))
-    return write(panel, texts[:1], size)
+    return write(np.array(write(plain, texts[1:], 0.9 * size)), texts[:1], size)
 
 
 HEIGHT: Final = 384  # px of a picture, without the panel below it
@@ -204,11 +241,16 @@ class DecisionPainter:
         """Return the picture ``(height, width, 3)`` rgb of an Image message, with a Decision message drawn over it."""
         drawn: dict[str, Any] = {"strong": np.empty((0, 1, 3)), "selected": np.empty((0, 3))}
         if decision is not None and self._places.knows(decision.dims):
-            chunks = positions_of(decision, self._places)
-            drawn = {name: chunks[name] for name in ("strong", "weak")}
-            drawn |= {name: chunks[name][0] for name in ("selected", "previous")}
-            drawn |= {"kept": np.asarray(decision.kept, dtype=bool), "scores": np.asarray(decision.total, np.float64)}
+            drawn = chunks_of(decision, self._places)
         return draw_decision(decode_image(image), self._model, **drawn, text=text, height=HEIGHT)
+
+
+def chunks_of(decision: Any, places: ToolPlaces) -> dict[str, Any]:
+    """Return the arguments of :func:`draw_chunks` that a Decision message says; arguments as :func:`positions_of`."""
+    chunks = positions_of(decision, places)
+    found: dict[str, Any] = {name: chunks[name] for name in ("strong", "weak")}
+    found |= {name: chunks[name][0] for name in ("selected", "previous")}
+    return found | {"kept": np.asarray(decision.kept, dtype=bool), "scores": np.asarray(decision.total, np.float64)}
 
 
 def positions_of(decision: Any, places: ToolPlaces) -> dict[str, NDArray[np.float64]]:

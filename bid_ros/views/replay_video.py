@@ -16,7 +16,7 @@ from bid_ros.recording.episodes import END, START
 from bid_ros.recording.reader import BagReader
 from bid_ros.system.folder import file_beside
 from bid_ros.views.overlay import DecisionPainter, ToolPlaces, decision_text, tool_places
-from bid_ros.views.video import compose, write_gif, write_mp4
+from bid_ros.views.video import compose, writer_of
 
 Picture = NDArray[np.uint8]
 FRAMES_PER_SECOND = 5
@@ -24,7 +24,7 @@ MAX_FRAMES = 300
 
 
 def write_run_video(bag: Path, out: Path, task_file: Path, twin: bool) -> Path | None:
-    """Write a GIF (or MP4, by the name of ``out``) of the episodes in a bag. None: the bag has no images of one.
+    """Write a GIF, WebP or MP4 (by the name of ``out``) of the episodes in a bag. None: it has no images of one.
 
     The candidates are drawn over the first fixed, calibrated camera. The other cameras are shown beside it. A bag
     without decisions, where a device acted, is shown as the cameras saw it.
@@ -36,10 +36,11 @@ def write_run_video(bag: Path, out: Path, task_file: Path, twin: bool) -> Path |
         twin: whether the run was in the twin.
 
     Raises:
+        BidError: the name of ``out`` is not that of a video.
         RecordingError: the bag cannot be read.
         CameraError: no camera in the camera file has a pose.
     """
-    task = load_task(task_file)
+    write, task = writer_of(out), load_task(task_file)
     cameras, robot = (file_beside(task_file, name) for name in ("cameras.yaml", "robot.yaml"))
     with BagReader(bag) as reader:
         found = load_cameras(cameras, [camera.name for camera in task.cameras], twin)
@@ -47,9 +48,7 @@ def write_run_video(bag: Path, out: Path, task_file: Path, twin: bool) -> Path |
     if not pictures:
         return None
     stride = max(1, -(-len(pictures) // MAX_FRAMES))
-    writer = write_mp4 if out.suffix == ".mp4" else write_gif
-    writer(pictures[::stride], out, FRAMES_PER_SECOND)
-    return out
+    return write(pictures[::stride], out, FRAMES_PER_SECOND / stride)
 
 
 def _pictures(

@@ -1,6 +1,6 @@
-"""Writes frames as GIF or MP4 with the ffmpeg of ``imageio-ffmpeg``, and puts images side by side."""
+"""Writes frames as GIF, WebP or MP4 with the ffmpeg of ``imageio-ffmpeg``, and puts images side by side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ Image = NDArray[np.uint8]
 
 BACKGROUND: Final = (16, 18, 24)
 _GIF_STEPS: Final = ((1, 128), (2, 96), (3, 64), (4, 48), (6, 32))  # (every n-th frame, colours), ever smaller
+_WEBP_QUALITIES: Final = (92, 80, 65, 40)
 # One palette for the whole film and no dithering keep unchanged areas equal, which makes a GIF small.
 _GIF_FILTER: Final = (
     "select='not(mod(n,{step}))',split[a][b];[a]palettegen=max_colors={colors}:stats_mode=full[p];"
@@ -48,6 +49,29 @@ def write_gif(frames: Sequence[Image], path: str | Path, fps: float, max_bytes: 
     return Path(path)
 
 
+def write_webp(frames: Sequence[Image], path: str | Path, fps: float, max_bytes: int = 3_000_000) -> Path:
+    """Write a looping WebP animation: smaller than a GIF, and of all colours. Reduce its quality until it fits.
+
+    Args:
+        frames: ``(height, width, 3)`` uint8, rgb, all of one size.
+        path: file to write. Its folder is created. It is replaced only by a complete file.
+        fps: frames per second.
+        max_bytes: wanted size. If the smallest version is still larger, it is kept.
+
+    Returns:
+        The path.
+
+    Raises:
+        BidError: no frames, frames of different sizes, or a rate that is not possible.
+    """
+    with _replacing(frames, path, fps, ".webp") as part:
+        for quality in _WEBP_QUALITIES:
+            _encode(frames, part, fps, "libwebp_anim", ["-loop", "0", "-quality", str(quality)])
+            if part.stat().st_size <= max_bytes:
+                break
+    return Path(path)
+
+
 def write_mp4(frames: Sequence[Image], path: str | Path, fps: float, quality: int = 23) -> Path:
     """Write an H.264 video that browsers play. An odd size loses one row or column.
 
@@ -67,6 +91,16 @@ def write_mp4(frames: Sequence[Image], path: str | Path, fps: float, quality: in
     with _replacing(frames, path, fps, ".mp4") as part:
         _encode(frames, part, fps, "libx264", [*options, "-movflags", "+faststart"])
     return Path(path)
+
+
+WRITERS: Final[Mapping[str, Callable[..., Path]]] = {".gif": write_gif, ".mp4": write_mp4, ".webp": write_webp}
+
+
+def writer_of(path: Path) -> Callable[[Sequence[Image], Path, float], Path]:
+    """Return the writer of a video, by the name of its file. Raises BidError if there is none."""
+    if path.suffix not in WRITERS:
+        raise BidError(f"video is to be written to {path}; valid is a name that ends with {', '.join(WRITERS)}")
+    return WRITERS[path.suffix]
 
 
 def compose(*panels: Image, gap: int = 8) -> Image:

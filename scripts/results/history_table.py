@@ -11,17 +11,18 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from matplotlib.figure import Figure
-
+from bid_ros.core.plot_style import COLORS, MARKS, clean, figure_of, legend, save
 from bid_ros.core.tables import markdown_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 DATA: Final = DOCS / "results" / "data" / "history.json"
 NAME: Final = re.compile(r"runs_h(\d+)_c(\d+)")
 TABLE: Final = re.compile(r"(<!-- history -->\n).*?(<!-- end -->)", re.DOTALL)
-COLORS: Final = ("#2f6fdb", "#f08a24", "#3aa76d", "#b05ad6")
 
 
 def collected(folder: Path) -> list[dict[str, Any]]:
@@ -49,21 +50,19 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def picture(rows: list[dict[str, Any]]) -> Figure:
     """Draw the score over the length of the history, a line for each chunk and action horizon."""
-    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    figure = figure_of(6.4, 3.6)
     axes = figure.add_subplot()
-    for place, (kind, color) in enumerate(
-        zip(sorted({(r["chunk"], r["horizon"]) for r in rows}), COLORS, strict=False)
-    ):
+    for place, kind in enumerate(sorted({(row["chunk"], row["horizon"]) for row in rows})):
         line = [row for row in rows if (row["chunk"], row["horizon"]) == kind]
         middle = [row["score"][0] for row in line]
         low, high = ([abs(row["score"][end] - row["score"][0]) for row in line] for end in (1, 2))
         at = [row["history"] + 0.08 * (place - 1.5) for row in line]
         name = f"chunk of {kind[0]}, {kind[1]} executed"
-        axes.errorbar(at, middle, yerr=[low, high], color=color, marker="o", capsize=3, label=name)
+        axes.errorbar(at, middle, yerr=[low, high], color=COLORS[place], marker=MARKS[place], capsize=3, label=name)
     axes.set(xlabel="observed steps (0.1 s each)", ylabel="score, 95 % over episodes", ylim=(0, 1))
     axes.set_xticks(sorted({row["history"] for row in rows}))
-    axes.grid(color="#dddddd")
-    axes.legend(loc="upper right", fontsize="small")
+    clean(axes)
+    legend(figure, axes, 2)
     return figure
 
 
@@ -83,7 +82,7 @@ def main() -> int:
     if check:
         return int(before != after)
     page.write_text(after)
-    picture(rows).savefig(DOCS / "images" / "pusht_history.png", dpi=110)
+    save(picture(rows), DOCS / "images" / "pusht_history.png")
     return 0
 
 

@@ -9,11 +9,10 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib as mpl
-import matplotlib.lines
 import numpy as np
 
 from bid_ros.core.margins import BINS
+from bid_ros.core.plot_style import COLORS, FAINT, LIMIT, clean, figure_of, save
 from bid_ros.core.tables import markdown_table
 from bid_ros.curation.shares import Checks, gathered, read_margins
 
@@ -32,29 +31,27 @@ def table(runs: Mapping[str, Checks]) -> str:
 
 def draw(runs: Mapping[str, Checks], path: Path) -> None:
     """Draw a histogram of each check: measured over limit, beside the limit and half of it."""
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
     names = list(gathered(runs.values()))
     lines = -(-len(names) // COLUMNS)
-    figure, panels = pyplot.subplots(lines, COLUMNS, figsize=(3.2 * COLUMNS, 1.9 * lines), squeeze=False, sharex=True)
+    figure = figure_of(3.2 * COLUMNS, 1.9 * lines)
+    panels = figure.subplots(lines, COLUMNS, squeeze=False, sharex=True)
     edges = np.arange(BINS + 2) / BINS
     for panel, name in zip(panels.flat, names, strict=False):
-        for number, checks in enumerate(runs.values()):
+        for number, (label, checks) in enumerate(runs.items()):
             if name in checks:  # a label has one colour, also where another has no such check
-                panel.stairs(checks[name].counts, edges, color=f"C{number}")
-        panel.set_title(name, fontsize=8)
-        panel.set_yscale("symlog")
-        panel.axvline(0.5, color="grey", linestyle=":", linewidth=1)
-        panel.axvline(1.0, color="red", linewidth=1)
+                panel.stairs(checks[name].counts, edges, color=COLORS[number], label=label)
+        panel.set(title=name, yscale="symlog")
+        clean(panel, "")
+        panel.axvline(0.5, color=FAINT, linestyle=":", linewidth=1)
+        panel.axvline(1.0, color=LIMIT, linewidth=1)
     for panel in panels.flat[len(names) :]:
         panel.set_visible(False)
-    lines_of_labels = [mpl.lines.Line2D([], [], color=f"C{number}") for number in range(len(runs))]
-    figure.legend(lines_of_labels, list(runs), loc="lower right", fontsize=9)
+    keys = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in panels.flat)
+    found = {label: line for panel in keys for line, label in panel}
+    figure.legend(found.values(), found.keys(), loc="outside upper center", ncols=len(found), frameon=False)
     figure.supxlabel("measured / limit")
     figure.supylabel("comparisons")
-    figure.tight_layout(rect=(0.02, 0.02, 1.0, 1.0))
-    figure.savefig(path, dpi=90)
+    save(figure, path)
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from bid_ros.core.plot_style import clean, figure_of, save
 from bid_ros.decoding import current_decoder
 from bid_ros.decoding.written import write_decoder
 from bid_ros.episodes.comparison import counts, wilson_interval
@@ -116,9 +117,7 @@ def _table(
 
 def draw(cases: list[dict[str, Any]], found: list[dict[str, MeasureRanking]], path: Path) -> None:
     """Write a PNG: the rank correlation of every measure in every comparison, with its interval."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.5, 0.62 * len(cases) + 1.5), dpi=100, layout="constrained")
+    figure = figure_of(10.5, 0.62 * len(cases) + 1.5)
     axes = figure.subplots()
     values = np.array([[measures[n].rho if n in measures else np.nan for n in JUDGING] for measures in found])
     shown = axes.imshow(values, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
@@ -135,7 +134,8 @@ def draw(cases: list[dict[str, Any]], found: list[dict[str, MeasureRanking]], pa
     axes.set_yticks(range(len(cases)), [f"{item['name']} ({len(item['online'])})" for item in cases])
     axes.xaxis.tick_top()
     figure.colorbar(shown, ax=axes, label="rank correlation with success", shrink=0.9)
-    figure.savefig(path)
+    clean(axes, "")
+    save(figure, path)
 
 
 def filled(text: str, parts: dict[str, str]) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bid_ros.bench.cell import BenchCell
-from bid_ros.bench.plots import COLORS, errors_of, figure_of, png_of
+from bid_ros.bench.plots import errors_of
 from bid_ros.bench.summary import CellSummary, Interval
+from bid_ros.core.plot_style import INK, clean, decoder_colors, figure_of, legend, lighter, png_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,8 +65,8 @@ def rate_bars(summaries: Sequence[CellSummary], published: Callable[[BenchCell],
         _bars(above, cells, lambda item: item.score, lambda cell: None)
         below = figure.add_subplot(2, len(horizons), len(horizons) + place, ylabel="episodes with full score, %")
         _bars(below, cells, lambda item: item.rate, published)
-    below.hlines([], 0, 0, color="#000000", lw=2, label="published")
-    below.legend(fontsize=7)
+    below.hlines([], 0, 0, color=INK, lw=2, label="published")
+    legend(figure, below, 5)
     return png_of(figure)
 
 
@@ -77,19 +78,24 @@ def _bars(
 ) -> None:
     names = list(dict.fromkeys(_kind(item.cell) for item in cells))
     noises, width = sorted({item.cell.noise for item in cells}), 0.8 / len(names)
-    for index, name in enumerate(names):
+    for index, (name, color) in enumerate(zip(names, _colors(names), strict=True)):
         own = [item for item in cells if _kind(item.cell) == name]
         x = np.array([noises.index(item.cell.noise) + (index - (len(names) - 1) / 2) * width for item in own])
         shares = 100 * np.array([value(item) for item in own])
-        look: dict[str, Any] = {"color": COLORS[index % 8], "ecolor": "#222222", "capsize": 2, "label": name}
+        look: dict[str, Any] = {"color": color, "ecolor": INK, "capsize": 2, "label": name}
         axes.bar(x, shares[:, 0], 0.92 * width, yerr=errors_of(shares), **look)
         for at, item in zip(x, own, strict=True):
             if (known := published(item.cell)) is not None:
-                axes.hlines(known, at - width / 2, at + width / 2, color="#000000", lw=2)
+                axes.hlines(known, at - width / 2, at + width / 2, color=INK, lw=2)
     axes.set_xticks(range(len(noises)), [f"noise {noise:g}" for noise in noises])
     axes.set_ylim(0, 100)
-    axes.grid(axis="y", color="#dddddd")
-    axes.set_axisbelow(True)
+    clean(axes, "y")
+
+
+def _colors(names: Sequence[str]) -> list[str]:
+    """Return each decoder's colour; the second way to run one has a lighter one, and so on."""
+    own, seen = decoder_colors(names), [name.split(",")[0] for name in names]
+    return [lighter(own[name], 0.45 * seen[:place].count(seen[place])) for place, name in enumerate(names)]
 
 
 def _kind(cell: BenchCell) -> str:

@@ -6,6 +6,7 @@ import pytest
 from scipy.stats import binomtest
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.plot_style import BLUE, ORANGE, lighter
 from bid_ros.episodes.comparison import collect, paired_difference, success_table, wilson_interval
 
 
@@ -89,15 +90,21 @@ def test_the_difference_to_bid_uses_the_episodes_both_have(run):
     assert content["x, N = 16", "3 cm/s"][3] == ""
 
 
-def test_the_chart_has_a_bar_for_every_cell(run, tmp_path):
+def test_the_chart_has_a_bar_in_its_decoder_s_colour_for_every_cell(run, tmp_path):
     plot = tmp_path / "deep" / "chart.png"
     success_table([run("bid", [1] * 9 + [0]), run("bid", [1] * 5 + [0] * 5, 0.03), run("ema", [0, 1], 0.03)], plot)
-    picture = cv2.imread(str(plot)).astype(int)
-    blue = np.abs(picture - [0xDB, 0x6F, 0x2F]).max(axis=2) < 8
-    orange = np.abs(picture - [0x24, 0x8A, 0xF0]).max(axis=2) < 8
-    assert blue.any(axis=0).sum() > 50
-    assert orange.any(axis=0).sum() > 100
-    assert blue.any(axis=1).sum() > orange.any(axis=1).sum()
+    picture = cv2.imread(str(plot)).astype(int)[:, :, ::-1]
+
+    def size(color):
+        """Height and width in px of what has a colour."""
+        parts = [int(color[place : place + 2], 16) for place in (1, 3, 5)]
+        found = np.abs(picture - parts).max(axis=2) < 4
+        return [int(found.any(axis=axis).sum()) for axis in (1, 0)]
+
+    still, moving, other = size(BLUE), size(lighter(BLUE, 0.6)), size(lighter(ORANGE, 0.6))
+    assert min(still[1], moving[1], other[1]) > 30
+    assert moving[0] == pytest.approx(other[0], abs=3), "both succeeded in half of their episodes"
+    assert still[0] == pytest.approx(moving[0] * 9 / 5, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,23 @@ def test_without_the_debian_packages_no_step_asks_for_root(tmp_path):
     assert not re.search("apt-get|rosdep|sudo", done.stdout)
 
 
+def test_an_image_gets_the_dependencies_before_the_sources(tmp_path):
+    done = install(tmp_path, "--dry-run", "--dependencies", distro="jazzy")
+    assert done.returncode == 0, done.stderr
+    assert "rosdep install" in done.stdout and "pip install" in done.stdout and "colcon" not in done.stdout
+    image = (ROOT / "docker" / "Dockerfile").read_text()
+    assert image.index("--dependencies") < image.index("COPY . ") < image.index("--no-apt")
+
+
 @pytest.mark.parametrize(
     ("arguments", "distro", "sentence"),
     [
         ((), "humble", "error: ROS_DISTRO is 'humble'; valid is jazzy"),
-        (("--dryrun",), "jazzy", "error: argument '--dryrun' does not exist; valid are --dry-run and --no-apt"),
+        (
+            ("--dryrun",),
+            "jazzy",
+            "error: argument '--dryrun' does not exist; valid are --dry-run, --no-apt and --dependencies",
+        ),
     ],
 )
 def test_what_is_not_valid_is_refused_before_the_first_step(tmp_path, arguments, distro, sentence):

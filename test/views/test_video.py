@@ -1,9 +1,10 @@
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from PIL import Image, ImageSequence
 
 from bid_ros.core.errors import BidError
-from bid_ros.views.video import compose, write_gif, write_mp4
+from bid_ros.views.video import compose, write_gif, write_mp4, write_webp, writer_of
 
 FRAMES = [np.full((49, 65, 3), (20 * i, 255 - 20 * i, 90), np.uint8) for i in range(10)]
 
@@ -49,7 +50,31 @@ def test_an_mp4_plays_everywhere_even_with_odd_sizes(tmp_path):
     assert meta["codec"] == "h264" and "yuv420p" in meta["pix_fmt"] and meta["fps"] == 10
 
 
-@pytest.mark.parametrize("writer", [write_gif, write_mp4])
+def test_a_webp_has_every_frame_its_colours_and_its_duration(tmp_path):
+    path = write_webp(FRAMES, tmp_path / "run.webp", 10)
+    frames, duration = [], 0
+    with Image.open(path) as film:
+        for frame in ImageSequence.Iterator(film):
+            frames.append(np.asarray(frame.convert("RGB")).astype(int))
+            duration += frame.info["duration"]
+        assert film.info["loop"] == 0
+    assert duration == 1000 and len(frames) == 10
+    for expected, frame in zip(FRAMES, frames, strict=True):
+        assert np.abs(frame - expected).mean() < 3
+
+
+def test_a_webp_that_would_be_too_large_is_coarser(tmp_path):
+    large = write_webp(noise(4), tmp_path / "large.webp", 10).stat().st_size
+    assert write_webp(noise(4), tmp_path / "small.webp", 10, max_bytes=large - 1).stat().st_size < large
+
+
+def test_the_name_of_the_file_says_what_is_written(tmp_path):
+    assert writer_of(tmp_path / "run.webp") is write_webp
+    with pytest.raises(BidError, match=r"run.jpg; valid is a name that ends with .gif, .mp4, .webp"):
+        writer_of(tmp_path / "run.jpg")
+
+
+@pytest.mark.parametrize("writer", [write_gif, write_mp4, write_webp])
 @pytest.mark.parametrize(
     ("frames", "fps", "words"),
     [

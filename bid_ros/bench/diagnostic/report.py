@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bid_ros.bench.diagnostic.experiment import DiagnosticCell, Result
+from bid_ros.core.plot_style import FAINT, clean, figure_of, legend, lighter, save
 from bid_ros.core.tables import markdown_table
 
 # Liu et al., ICLR 2025, Table 3 (appendix A.1): noise -> horizon -> distance. Horizon 2 is in the figure only.
@@ -115,20 +116,18 @@ def draw_histograms(result: Result, folder: Path) -> list[Path]:
     for noise in result.noises:
         path = folder / f"histogram_noise_{noise:g}.png"
         figure = _figure([result.cell(noise, horizon) for horizon in result.horizons], result)
-        figure.savefig(path, format="png")
+        save(figure, path)
         paths.append(path)
     return paths
 
 
 def _figure(row: list[DiagnosticCell], result: Result) -> Figure:
-    from matplotlib.figure import Figure  # takes half a second to import, and only the pictures need it
-
     shares = [row[0].demonstrator, *(cell.learner for cell in row)]
     last = max(int(np.flatnonzero(share > _RARE)[-1]) for share in shares)
-    figure = Figure(figsize=(9, 4.5), dpi=120, layout="constrained")
+    figure = figure_of(9, 4.5)
     axes = figure.subplots()
     places, width = np.arange(last + 1), 0.8 / len(row)
-    axes.bar(places, shares[0][: last + 1], 0.94, color="0.85", label="demonstrator")
+    axes.bar(places, shares[0][: last + 1], 0.94, color=lighter(FAINT, 0.4), label="demonstrator")
     for index, cell in enumerate(row):
         shade = 0.1 + 0.75 * index / max(1, len(row) - 1)
         offset = (index - (len(row) - 1) / 2) * width
@@ -137,7 +136,8 @@ def _figure(row: list[DiagnosticCell], result: Result) -> Figure:
     pause = result.reading.pause(result.noises.index(row[0].noise))
     title = f"noise {row[0].noise:g}, pause of {pause} idle actions"
     axes.set(title=title, xlabel=_LABELS[result.reading.count], ylabel="share of rollouts")
-    axes.legend()
+    clean(axes, "y")
+    legend(figure, axes)
     return figure
 
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from bid_ros.bench.plots import COLORS
 from bid_ros.core.errors import BidError
+from bid_ros.core.plot_style import COLORS, clean, figure_of, legend, save
 from results.peers.comparison import Comparison
 from results.timing import STAGES
 
@@ -36,21 +36,19 @@ def plot(result: Comparison, path: Path) -> None:
     Raises:
         BidError: the file cannot be written.
     """
-    from matplotlib.figure import Figure  # takes half a second to import
-
     names = ["floor", *result.times]
-    figure = Figure(figsize=(8.0, 1.3 + 0.42 * len(names)), dpi=110, layout="constrained")
+    figure = figure_of(8.0, 1.3 + 0.42 * len(names))
     axes = figure.add_subplot(xscale="log", xlabel="ms a decision, median (logarithmic)")
     height = 0.8 / len(STAGES)
     for index, stage in enumerate(STAGES):
         values = [result.floors[stage].ms, *(times[stage].p50_ms for times in result.times.values())]
         places = [row + (index - (len(STAGES) - 1) / 2) * height for row in range(len(names))]
-        axes.barh(places, values, height, color=COLORS[index], label=stage, zorder=2)
+        axes.barh(places, values, height, color=COLORS[index], label=stage)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.grid(axis="x", color="#dddddd", zorder=0)
-    axes.legend(fontsize=7)
+    clean(axes, "x")
+    legend(figure, axes)
     try:
-        figure.savefig(path)
+        save(figure, path)
     except (OSError, ValueError) as error:
         raise BidError(f"cannot write the picture {path}: {error}") from error

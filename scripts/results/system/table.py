@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bid_ros.core.plot_style import BLUE, FAINT, LIMIT, clean, figure_of, save
 from bid_ros.core.tables import markdown_table
 from results.system.budget import BUDGETS
 from results.system.cost import AROUND, Cost, around
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 HEAD: Final = ("node", "CPU %", "budget %", "middleware %", "executor's share %", "messages in/s", "out/s", "waits/s")
 HEADS: Final = (*HEAD, "preempted/s", "MB")
 _NAMED: Final = "".join(f", {name}" for name in AROUND)[2:]
-COLORS: Final = {"before": "#c4c9d4", "now": "#2f6fdb"}
-_RED: Final = "#c8433f"
+COLORS: Final = {"before": FAINT, "now": BLUE}
 _NOTHING: Final = Cost(0.0, 0.0, None, None, None, 0.0, 0.0, 0.0)
 
 
@@ -47,9 +47,7 @@ def _cells(name: str, cost: Cost, before: Cost | None) -> tuple[str, ...]:
 
 def draw(nodes: Mapping[str, Cost], file: Path, before: Mapping[str, Cost] | None = None) -> None:
     """Write the picture: CPU time beside the budget, messages, and context switches of each node."""
-    from matplotlib.figure import Figure  # takes half a second to import, and only the picture needs it
-
-    figure = Figure(figsize=(11, 0.9 + 0.42 * len(nodes)), dpi=120, layout="constrained")
+    figure = figure_of(11, 0.9 + 0.42 * len(nodes))
     cpu, messages, switches = figure.subplots(1, 3, sharey=True)
     versions = {"now": nodes} if before is None else {"before": before, "now": nodes}
     height = 0.72 / len(versions)
@@ -63,18 +61,17 @@ def draw(nodes: Mapping[str, Cost], file: Path, before: Mapping[str, Cost] | Non
     for place, name in enumerate(nodes):
         if name in BUDGETS:
             most = BUDGETS[name]
-            cpu.plot([most.cpu] * 2, [place - 0.4, place + 0.4], color=_RED)
-            messages.plot([most.messages_in + most.messages_out] * 2, [place - 0.4, place + 0.4], color=_RED)
+            cpu.plot([most.cpu] * 2, [place - 0.4, place + 0.4], color=LIMIT)
+            messages.plot([most.messages_in + most.messages_out] * 2, [place - 0.4, place + 0.4], color=LIMIT)
     _label(cpu, list(nodes), "CPU, % of a core; red: budget")
     _label(messages, list(nodes), "messages in and out a second; red: budget")
     _label(switches, list(nodes), "context switches a second")
     if before is not None:
         figure.legend(*cpu.get_legend_handles_labels(), loc="outside upper right", ncols=2)
-    figure.savefig(file)
+    save(figure, file)
 
 
 def _label(axes: Axes, names: list[str], text: str) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.set_xlabel(text)
-    axes.grid(axis="x", color="#dddddd", zorder=0)
-    axes.set_axisbelow(True)
+    clean(axes, "x")
