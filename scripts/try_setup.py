@@ -66,7 +66,9 @@ def problem(module: str) -> str:
 def main() -> int:
     """Try everything; return the exit status."""
     problems = [text for module in (*required(), *ours()) if (text := problem(module))]
-    problems += [f"{item.measured}; {item.advice}" for item in twin_findings(load_task(TASK)) if item.state != "ok"]
+    task = load_task(TASK)
+    findings = twin_findings(task, [camera.name for camera in task.cameras])
+    problems += [f"{item.measured}; {item.advice}" for item in findings if item.state != "ok"]
     for text in problems:
         print(f"error: {text}", file=sys.stderr)
     if problem("evdev"):
