@@ -145,6 +145,7 @@ class PageServer:
         self._packed: dict[str, tuple[Any, bytes]] = {}
         self._driving, self._driver = threading.Lock(), ""
         self._watching = threading.Semaphore(WATCHERS)
+        self._starting = threading.Lock()
         self._shows: set[threading.Thread] = set()
         self._closing = threading.Event()
         quiet = logging.getLogger("bid_ros.page")
@@ -167,7 +168,9 @@ class PageServer:
     def close(self) -> None:
         """Send the last news, and end the server and its connections."""
         self._closing.set()
-        for thread in list(self._shows):
+        with self._starting:
+            shows = list(self._shows)
+        for thread in shows:
             thread.join(timeout=LAST_S)
         self._server.shutdown()
         self._thread.join(timeout=2.0)
@@ -223,8 +226,9 @@ class PageServer:
         """Show the run to one browser, and take what it says if it drives. Return when it is refused."""
         seen: Counter[str] = Counter()
         shower = threading.Thread(target=self._show, args=(socket, seen, drives), name="page-images", daemon=True)
-        self._shows.add(shower)
-        shower.start()
+        with self._starting:  # nobody can wait for the end of a thread that has not begun
+            self._shows.add(shower)
+            shower.start()
         for text in socket:
             if isinstance(text, bytes):  # the page has got an image of the camera that it names
                 seen[text.decode(errors="replace")] += 1

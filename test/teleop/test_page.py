@@ -291,6 +291,7 @@ def test_whoever_drives_steers_as_the_chosen_picture_shows_it(served):
 def test_the_last_news_of_a_run_is_why_it_has_ended(served):
     page = served()
     with connect(address(page)) as browser:
+        browser.recv(timeout=5.0)  # a browser that has seen nothing yet is not told the end
         page.close()
         said = {}
         with pytest.raises(ConnectionClosed):
