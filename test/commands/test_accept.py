@@ -125,10 +125,13 @@ def test_the_whole_way_in_the_twin(root, tmp_path, ros_domain, name, fields):
     assert done.returncode == 0 and report["passed"], f"{report['problems']}\n{done.stderr}"
     assert [item["stage"] for item in report["stages"]] == list(range(1, len(STAGES) + 1))
     assert list(report["stops"]) == list(STOPS) and all(item["reason"] for item in report["stops"].values())
-    assert report["stops"]["emergency_stop"]["rest_s"] < 1.0 and report["stops"]["kill"]["rest_s"] < 1.0
+    pressed, killed = report["stops"]["emergency_stop"], report["stops"]["kill"]
+    assert pressed["noticed_s"] < 0.3 and killed["noticed_s"] < 0.5 and killed["rest_s"] < 1.0
+    # A driver that the robot refuses gives no new states: then nobody sees the rest.
+    assert pressed["rest_s"] is None or pressed["rest_s"] < 1.0
     assert report["stops"]["cable"]["rest_s"] is None, "who hears nothing knows nothing"
     for run in ("stage-6", "stop-cable", "stop-emergency_stop", "stop-kill"):
         with BagReader(tmp_path / "twin" / run / "bag") as reader:
-            assert reader.counts["/arm/status"] > 100
+            assert reader.counts["/arm/status"] > 50
     compare = bid("accept", str(folder), "--out", str(tmp_path / "twin"), "--compare", str(tmp_path / "twin"))
     assert compare.returncode == 0 and fields in (tmp_path / "twin" / "twin.yaml").read_text()
