@@ -16,6 +16,7 @@ from bid_ros.core.rotation import Array
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import ARM_STATUS, TOPICS
 from bid_ros.nodes.executor import FastExecutor
+from bid_ros.nodes.interrupt import interrupt_after
 from bid_ros.nodes.topics import profile
 
 REST_NS: Final = 500_000_000  # for which the arm has not moved
@@ -56,7 +57,8 @@ class ArmWatch:
         while not condition():
             if time.monotonic() > end:
                 return False
-            self._executor.spin_once(timeout_sec=TURN_S)
+            with interrupt_after():
+                self._executor.spin_once(timeout_sec=TURN_S)
         return True
 
     @property

@@ -34,6 +34,7 @@ from bid_ros.core.topics import (
 )
 from bid_ros.nodes.arm_watch import SILENT, SILENT_S, TURN_S, ArmWatch, within
 from bid_ros.nodes.client import visiting
+from bid_ros.nodes.interrupt import interrupt_after
 from bid_ros.nodes.ros_messages import pose_stamped
 from bid_ros.nodes.topics import profile, publisher
 
@@ -102,7 +103,8 @@ class SystemWatch(ArmWatch):
         while (found := self.seen()) is None:
             if time.monotonic() > end:
                 raise CalibrationError("no image of the camera comes while the arm rests; valid is a running camera")
-            self._executor.spin_once(timeout_sec=TURN_S)
+            with interrupt_after():
+                self._executor.spin_once(timeout_sec=TURN_S)
         return found
 
     def seen(self) -> tuple[NDArray[np.uint8], int] | None:

@@ -19,6 +19,7 @@ from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import COMPRESSED_IMAGE_TYPE, IMAGE_TYPE, IMAGES, TOPICS, recorded_topics
 from bid_ros.nodes.client import visiting
+from bid_ros.nodes.interrupt import interrupt_after
 from bid_ros.nodes.topics import message_type, profile
 from bid_ros.observing.features import extract
 from bid_ros.system.check.cameras import WATCH_S, Seen, fitter_of
@@ -68,7 +69,8 @@ def watch_topics(
                 node.create_subscription(kind, feature.topic, take, profile(topics[feature.topic].qos))
         begun_ns = time.monotonic_ns()
         while not all(item.watched(begun_ns, watch_s) for item in seen.values()):
-            executor.spin_once(timeout_sec=0.05)
+            with interrupt_after():
+                executor.spin_once(timeout_sec=0.05)
         for name, topic in sources.items():
             found = node.get_publishers_info_by_topic(topic)
             types = ", ".join(sorted({item.topic_type for item in found}))
@@ -97,7 +99,8 @@ def watch_images(namespace: str = "", watch_s: float = WATCH_S) -> dict[str, See
                     seen[name] = Seen()
                     take = partial(_take_any, name, seen[name])
                     node.create_subscription(message_type(kind), name, take, profile(IMAGES.qos))
-            executor.spin_once(timeout_sec=0.05)
+            with interrupt_after():
+                executor.spin_once(timeout_sec=0.05)
     return dict(sorted(seen.items()))
 
 
