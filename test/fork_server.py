@@ -133,7 +133,9 @@ class ForkServer:
         self._socket, theirs = socket.socketpair()
         self._asking = threading.Lock()
         command = [sys.executable, __file__, str(theirs.fileno())]
-        one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # as `bid up` has it
+        # What a test of this process rendered with is not what a program starts with.
+        given = {name: value for name, value in os.environ.items() if name not in ("MUJOCO_GL", "PYOPENGL_PLATFORM")}
+        one_thread = {**given, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # as `bid up` has it
         self._server = subprocess.Popen(command, cwd=ROOT, pass_fds=(theirs.fileno(),), env=one_thread)
         theirs.close()
 
