@@ -1,6 +1,6 @@
 """Writes frames as GIF, WebP or MP4 with the ffmpeg of ``imageio-ffmpeg``, and puts images side by side."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -40,12 +40,10 @@ def write_gif(frames: Sequence[Image], path: str | Path, fps: float, max_bytes: 
     Raises:
         BidError: no frames, frames of different sizes, or a rate that is not possible.
     """
+    chains = (_GIF_FILTER.format(step=step, colors=colors) for step, colors in _GIF_STEPS)
+    tries = (["-filter_complex", chain, "-fps_mode", "passthrough", "-loop", "0"] for chain in chains)
     with _replacing(frames, path, fps, ".gif") as part:
-        for step, colors in _GIF_STEPS:
-            chain = _GIF_FILTER.format(step=step, colors=colors)
-            _encode(frames, part, fps, "gif", ["-filter_complex", chain, "-fps_mode", "passthrough", "-loop", "0"])
-            if part.stat().st_size <= max_bytes:
-                break
+        _encode_within(max_bytes, frames, part, fps, "gif", tries)
     return Path(path)
 
 
@@ -64,11 +62,9 @@ def write_webp(frames: Sequence[Image], path: str | Path, fps: float, max_bytes:
     Raises:
         BidError: no frames, frames of different sizes, or a rate that is not possible.
     """
+    tries = (["-loop", "0", "-quality", str(quality)] for quality in _WEBP_QUALITIES)
     with _replacing(frames, path, fps, ".webp") as part:
-        for quality in _WEBP_QUALITIES:
-            _encode(frames, part, fps, "libwebp_anim", ["-loop", "0", "-quality", str(quality)])
-            if part.stat().st_size <= max_bytes:
-                break
+        _encode_within(max_bytes, frames, part, fps, "libwebp_anim", tries)
     return Path(path)
 
 
@@ -137,6 +133,16 @@ def _replacing(frames: Sequence[Image], path: str | Path, fps: float, suffix: st
         raise BidError(f"frame rate of {path} is {fps}; valid is above 0 up to 240")
     with replacing(path, suffix) as part:
         yield part
+
+
+def _encode_within(
+    max_bytes: int, frames: Sequence[Image], part: Path, fps: float, codec: str, tries: Iterable[list[str]]
+) -> None:
+    """Encode with one list of options after the other until the file is small enough."""
+    for options in tries:
+        _encode(frames, part, fps, codec, options)
+        if part.stat().st_size <= max_bytes:
+            return
 
 
 def _encode(frames: Sequence[Image], path: Path, fps: float, codec: str, options: list[str]) -> None:
