@@ -32,6 +32,7 @@ STATE_PERIOD_S = 0.02
 MARGIN_S = 0.1
 SPEED = 0.03  # m/s of the chunks that are streamed
 LENGTH = 0.2  # m, after which they rest: the arm reaches no further
+HELD_UP_S = 0.2  # between two heartbeats: the arm may rightly have stopped, this process was not run in time
 
 
 def arm_parameters(address: str, name: str = "franka_place", **changes):
@@ -69,6 +70,7 @@ class Harness:
         self.streaming = False
         self.steps = 5
         self.beaten = 1000
+        self._beaten_s, self._longest_gap_s = time.monotonic(), 0.0
         node = bench.node
         self._be_safety()
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
@@ -77,6 +79,7 @@ class Harness:
         node.create_timer(0.05, self._beat)
         node.create_timer(0.1, self._stream)
         self._reset = node.create_client(Trigger, "/arm/reset")
+        self._reset_safety = node.create_client(Trigger, "/safety/reset")
         bench.grant("policy")
         self.address = free_address()
         if not late:
@@ -88,6 +91,9 @@ class Harness:
 
     def _beat(self):
         self.beaten += 1
+        now = time.monotonic()
+        self._longest_gap_s = max(self._longest_gap_s, now - self._beaten_s)
+        self._beaten_s = now
         for name in self.alive:
             robot = "other" if name in self.foreign else ""
             self._beats.publish(Heartbeat(node=name, robot=robot, sequence=self.beaten))
@@ -122,12 +128,30 @@ class Harness:
         return self.bench.until(lambda: self.mode() in modes, timeout_s)
 
     def track(self, steps: int = 5):
-        """Stream until the arm moves."""
-        self.steps, self.streaming = steps, True
+        """Stream until the arm moves; once more if this process itself was held up, and the arm stopped for that."""
+        self.steps, self.streaming, self._longest_gap_s = steps, True, 0.0
+        assert self.bench.until(lambda: self._moving() or self._held_up(), 20.0), self.statuses[-1]
+        if self._held_up():
+            self._free_everybody()
         assert self.bench.until(self._moving, 20.0), f"the arm does not follow: {self.statuses[-1]}"
 
+    def _held_up(self) -> bool:
+        return self.mode() == ArmStatus.STOPPED and self._longest_gap_s > HELD_UP_S
+
+    def _free_everybody(self) -> None:
+        """Reset safety, if it is a node of its own, and the arm; the next line begins where the tool is."""
+        self.streaming = False
+        if "safety" in self.bench.processes:
+            future = self._reset_safety.call_async(Trigger.Request())
+            assert self.bench.until(future.done, 20.0)
+        assert self.bench.until(self._free, 20.0), self.statuses[-1]
+        self.start, self.streaming = None, True
+
     def _moving(self) -> bool:
-        return self.mode() == ArmStatus.TRACKING and self.direction * self.statuses[-1].reference_twist[0] > 0.8 * SPEED
+        """Whether the arm moves now: after a hold-up of this process, old states come first."""
+        if self.mode() != ArmStatus.TRACKING or age_s(self.statuses[-1], 0) < time.time() - HELD_UP_S:
+            return False
+        return self.direction * self.statuses[-1].reference_twist[0] > 0.8 * SPEED
 
     def moved(self) -> float:
         """Return how far the tool went from where its line began, in m."""
