@@ -129,7 +129,7 @@ class Harness:
 
     def track(self, steps: int = 5):
         """Stream until the arm moves; once more if this process itself was held up, and the arm stopped for that."""
-        self.steps, self.streaming, self._longest_gap_s = steps, True, 0.0
+        self.steps, self.streaming = steps, True
         assert self.bench.until(lambda: self._moving() or self._held_up(), 20.0), self.statuses[-1]
         if self._held_up():
             self._free_everybody()
@@ -145,7 +145,7 @@ class Harness:
             future = self._reset_safety.call_async(Trigger.Request())
             assert self.bench.until(future.done, 20.0)
         assert self.bench.until(self._free, 20.0), self.statuses[-1]
-        self.start, self.streaming = None, True
+        self.start, self.streaming, self._longest_gap_s = None, True, 0.0
 
     def _moving(self) -> bool:
         """Whether the arm moves now: after a hold-up of this process, old states come first."""
@@ -194,6 +194,7 @@ class Harness:
         assert self.bench.until(self._free, START_S), self.statuses[-1]
         self.statuses.clear()
         self.sent.clear()
+        self._longest_gap_s = 0.0
         assert self.until_mode(ArmStatus.HOLDING)
 
     def _free(self) -> bool:
