@@ -31,6 +31,7 @@ from bid_ros.core.topics import (
     TWIN_HARMS,
 )
 from bid_ros.episodes.stops import LEFT
+from bid_ros.nodes.interrupt import interrupt_after
 from bid_ros.nodes.topics import profile, publisher
 from bid_ros.system.security import check_security, enclave_arguments, enclave_of
 
@@ -171,7 +172,8 @@ def harm_moving(namespace: str, harm: str | int, limit_s: float) -> int:
             if time.monotonic() > end:
                 why = "the arm does not move" if offered else f"no twin offers {TWIN_HARMS[str(harm)]}"
                 raise BidError(f"{why} within {limit_s:g} s; see the logs of the run")
-            rclpy.spin_once(node, timeout_sec=0.05)
+            with interrupt_after():
+                rclpy.spin_once(node, timeout_sec=0.05)
         done_ns = time.time_ns()
         if client is None:
             os.kill(int(harm), signal.SIGKILL)
