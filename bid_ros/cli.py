@@ -13,6 +13,7 @@ from bid_ros import __version__
 from bid_ros.commands.examples import show_examples
 from bid_ros.commands.moved import check_moved
 from bid_ros.core.errors import BidError
+from bid_ros.core.extras import OF_RUN, install_line
 from bid_ros.sim import opengl_variables
 
 FIRST: Final = "begin with"
@@ -100,6 +101,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # here, where it can still be said that nobody reads it
     except BidError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in OF_RUN:
+            raise
+        print(f"error: bid needs the extra 'run' ({error}); install it with: {install_line('run')}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # as in `bid episodes list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains again at its end

@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from bid_ros.core.errors import BidError
+
+OF_RUN: Final = (
+    *("argcomplete", "scipy", "yaml", "onnxruntime", "cv2", "PIL", "imageio_ffmpeg", "matplotlib", "rosbags", "mcap"),
+    "zstandard",
+)
+"""Modules of the extra ``run``, which the command ``bid`` and the nodes import anywhere."""
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar, dataclass_transform
 
-import yaml
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, WrapValidator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pydantic.json_schema import SkipJsonSchema, WithJsonSchema
@@ -98,18 +97,22 @@ def load_settings(kind: type[Kind], path: str | Path, what: str) -> Kind:
 
 def load_yaml(text: str | bytes) -> Any:
     """Return what a YAML text holds, eight times as fast as ``yaml.safe_load``; yaml.YAMLError if it is not YAML."""
+    import yaml  # here: settings that no file says, such as a decoder's, do without it
+
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def read_yaml(path: str | Path, what: str, error: type[BidError] = BidError) -> Any:
     """Return the content of a YAML file. Raises ``error`` if it is missing or not YAML."""
+    from yaml import YAMLError
+
     try:
         return load_yaml(Path(path).read_text())
     except FileNotFoundError as problem:
         raise error(f"{what} {path} does not exist") from problem
     except OSError as problem:
         raise error(f"{what} {path} cannot be read: {problem.strerror}") from problem
-    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+    except (YAMLError, UnicodeDecodeError) as problem:
         raise error(f"{what} {path} is not valid YAML: {' '.join(str(problem).split())}") from problem
 
 

@@ -7,6 +7,7 @@ symbols: ``docs/reference/decoders.md``.
 """
 
 from bid_ros.core.errors import DecodingError
+from bid_ros.decoding.batch import BatchSelection, select_batch
 from bid_ros.decoding.bid import Selection, select
 from bid_ros.decoding.config import METRICS, TERMS, TRIMS, VARIANTS, BidConfig, Metric, Terms, Trim, Variant
 from bid_ros.decoding.decoder import Choice, Decoder, DecodeRequest, Guidance, Needs, Proposal, StartMode
@@ -20,6 +21,7 @@ __all__ = [
     "TERMS",
     "TRIMS",
     "VARIANTS",
+    "BatchSelection",
     "BidConfig",
     "Choice",
     "DecisionMemory",
@@ -44,5 +46,6 @@ __all__ = [
     "decoder_names",
     "feature_weights",
     "select",
+    "select_batch",
     "split_decoders",
 ]

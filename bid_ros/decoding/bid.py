@@ -6,18 +6,19 @@ Algorithm 1, and the two published versions of its code. Symbols and their names
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.core.errors import DecodingError
+from bid_ros.decoding.arrays import as_array
 from bid_ros.decoding.config import BidConfig
 from bid_ros.decoding.criteria import Array, backward_coherence, pair_distances, smallest_sum, smallest_sum_of_others
 from bid_ros.decoding.prefix import prefix_weights
 
-_USES_POSITIVE: Final = ("bid", "positive", "contrast")
-_USES_NEGATIVE: Final = ("bid", "negative", "contrast")
+USES_POSITIVE: Final = ("bid", "positive", "contrast")
+USES_NEGATIVE: Final = ("bid", "negative", "contrast")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,8 @@ def select(
 ) -> Selection:
     """Choose one of the strong samples.
 
+    Arrays may be of NumPy or tensors of torch, on any device. Many environments at once: :func:`select_batch`.
+
     Args:
         strong: ``(N, H, D)``, full predictions of the strong policy, past steps included, raw action units.
         weak: samples of the weak policy, same shape. None: the negative term is 0.
@@ -81,7 +84,7 @@ def _select_paper(candidates: _Candidates, config: BidConfig) -> Selection:
     strong, backward = candidates.strong, candidates.strong_backward
     samples = strong.shape[0]
     forward = np.zeros(samples)
-    if config.terms in _USES_POSITIVE:
+    if config.terms in USES_POSITIVE:
         forward = _paper_term(strong, strong, backward, candidates.coherent, config)
     if candidates.weak is not None:
         forward -= _paper_term(strong, candidates.weak, candidates.weak_backward, candidates.coherent, config)
@@ -109,7 +112,7 @@ def _select_reference(candidates: _Candidates, config: BidConfig) -> Selection:
     kept = _most_coherent(backward, count)
     chunks, near = candidates.strong[kept], count // 2
     contrast = np.zeros(count)
-    if config.terms in _USES_POSITIVE:
+    if config.terms in USES_POSITIVE:
         contrast = smallest_sum_of_others(pair_distances(chunks, chunks, config.metric), near)
     if candidates.weak is not None:
         others = candidates.weak[_most_coherent(candidates.weak_backward, count)]
@@ -119,13 +122,16 @@ def _select_reference(candidates: _Candidates, config: BidConfig) -> Selection:
     contrast /= near * steps
     forward, total = np.full(samples, np.nan), np.full(samples, np.nan)
     forward[kept] = contrast
-    total[kept] = _combine(backward[kept], contrast, candidates.coherent, steps, config)
+    total[kept] = combine(backward[kept], contrast, candidates.coherent, steps, config)
     index = int(kept[np.argmin(total[kept])])
     return Selection(index, backward, forward, total, ~np.isnan(total))
 
 
-def _combine(backward: Array, forward: Array, coherent: bool, steps: int, config: BidConfig) -> Array:
-    """B + F in version 1. Later versions weight the two by how much of the previous decision is left."""
+def combine(backward: Any, forward: Any, coherent: bool, steps: int, config: BidConfig) -> Any:
+    """B + F in version 1. Later versions weight the two by how much of the previous decision is left.
+
+    Arrays or tensors; ``steps`` is H, ``coherent`` whether there is a previous decision.
+    """
     if config.terms == "backward":
         return backward
     if config.variant == "reference_v1":
@@ -145,9 +151,9 @@ def _candidates(
 ) -> _Candidates:
     chunks = _finite("strong", strong, 3)
     others = None if weak is None else _finite("weak", weak, 3)
-    before = None if previous is None or len(np.asarray(previous)) == 0 else _finite("previous", previous, 2)
-    _check_shapes(chunks, others, before, config)
-    if config.terms not in _USES_NEGATIVE:
+    before = None if previous is None or len(as_array(previous)) == 0 else _finite("previous", previous, 2)
+    check_shapes(chunks, others, before, config)
+    if config.terms not in USES_NEGATIVE:
         others = None
     if config.terms == "contrast":
         before = None
@@ -156,20 +162,25 @@ def _candidates(
         chunks = chunks * scale
         others = None if others is None else others * scale
         before = None if before is None else before * scale
-    from_current = config.variant in ("reference_v2", "corrected") or config.delay is not None
-    first = config.observation_steps - 1 if from_current else 0
-    none = np.zeros(chunks.shape[0])
+    first, none = first_compared(config), np.zeros(chunks.shape[0])
     if before is None or before.shape[0] <= first:
         return _Candidates(chunks, others, none, none, coherent=False)
-    step_weights = _step_weights(before.shape[0] - first, config)
+    decays = step_weights(before.shape[0] - first, config)
     overlap, rows = before[first:], slice(first, before.shape[0])
-    strong_backward = backward_coherence(chunks[:, rows], overlap, step_weights, config.metric)
+    strong_backward = backward_coherence(chunks[:, rows], overlap, decays, config.metric)
     if others is not None:
-        none = backward_coherence(others[:, rows], overlap, step_weights, config.metric)
+        none = backward_coherence(others[:, rows], overlap, decays, config.metric)
     return _Candidates(chunks, others, strong_backward, none, coherent=True)
 
 
-def _step_weights(count: int, config: BidConfig) -> Array:
+def first_compared(config: BidConfig) -> int:
+    """Return the first row of a prediction that B compares: 0, or that of the current step."""
+    from_current = config.variant in ("reference_v2", "corrected") or config.delay is not None
+    return config.observation_steps - 1 if from_current else 0
+
+
+def step_weights(count: int, config: BidConfig) -> Array:
+    """Return the weights ``(count,)`` of the compared steps in B."""
     weights: Array = config.decay ** np.arange(count, dtype=np.float64)
     if config.delay is not None:
         weights = prefix_weights(config.delay, count)
@@ -177,7 +188,7 @@ def _step_weights(count: int, config: BidConfig) -> Array:
 
 
 def _finite(name: str, values: ArrayLike, dimensions: int) -> Array:
-    array = np.asarray(values, dtype=np.float64)
+    array = as_array(values)
     if array.ndim != dimensions or 0 in array.shape:
         wanted = "(N, H, D)" if dimensions == 3 else "(H - e, D)"
         raise DecodingError(f"{name} has shape {array.shape}; valid is {wanted}, none of them 0")
@@ -186,13 +197,14 @@ def _finite(name: str, values: ArrayLike, dimensions: int) -> Array:
     return array
 
 
-def _check_shapes(strong: Array, weak: Array | None, previous: Array | None, config: BidConfig) -> None:
-    samples, steps, values = strong.shape
-    if weak is not None and weak.shape != strong.shape:
-        raise DecodingError(f"weak has shape {weak.shape}; valid is that of strong, {strong.shape}")
-    if previous is not None and previous.shape != (steps - config.executed, values):
+def check_shapes(strong: Any, weak: Any, previous: Any, config: BidConfig, axes: int = 0) -> None:
+    """Raise DecodingError unless arrays or tensors fit the settings and each other beyond their first ``axes``."""
+    samples, steps, values = wanted = tuple(strong.shape[axes:])
+    if weak is not None and tuple(weak.shape[axes:]) != wanted:
+        raise DecodingError(f"weak has shape {tuple(weak.shape[axes:])}; valid is that of strong, {wanted}")
+    if previous is not None and tuple(previous.shape[axes:]) != (steps - config.executed, values):
         raise DecodingError(
-            f"previous has shape {previous.shape}; valid is {(steps - config.executed, values)}: "
+            f"previous has shape {tuple(previous.shape[axes:])}; valid is {(steps - config.executed, values)}: "
             f"{steps} rows less {config.executed} executed"
         )
     if config.observation_steps > steps:

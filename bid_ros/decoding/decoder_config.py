@@ -10,6 +10,7 @@ from pydantic import Field
 
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.settings import Count, Positive, Share, settings
+from bid_ros.decoding.arrays import as_array
 from bid_ros.decoding.config import BidConfig, Criterion, Steps
 
 WarmStart = Literal["renoise", "clean"]
@@ -135,7 +136,7 @@ def feature_weights(
         DecodingError: if a spread is negative or not finite, the sizes do not add up, there is not one factor of at
             least 0 for each feature, or nothing that counts varied.
     """
-    columns = np.asarray(spread, dtype=np.float64)
+    columns = as_array(spread)
     if columns.ndim != 1 or not columns.size or not np.isfinite(columns).all() or (columns < 0).any():
         raise DecodingError(f"the spread of the actions is {columns.tolist()}; valid are finite numbers of at least 0")
     groups = [1] * columns.size if sizes is None else list(sizes)

@@ -10,6 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.core.errors import DecodingError
+from bid_ros.core.extras import extra
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.receding import Array, Builder, RecedingDecoder
 
@@ -45,8 +47,9 @@ def _medoid(distances: Array, members: NDArray[np.intp]) -> int:
 
 def _build(name: str, config: DecoderConfig) -> RecedingDecoder:
     """Import SciPy now: it takes half a second, which no decision has, and a list of decoders does not need it."""
-    import_module("scipy.cluster.vq")
-    import_module("scipy.spatial.distance")
+    with extra("run", f"decoder '{name}'", DecodingError):
+        import_module("scipy.cluster.vq")
+        import_module("scipy.spatial.distance")
     return RecedingDecoder(name, config, judge=keystone)
 
 

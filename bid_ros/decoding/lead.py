@@ -14,9 +14,10 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from bid_ros.core.errors import DecodingError
+from bid_ros.decoding.arrays import as_array
 from bid_ros.decoding.decoder import Change, Choice, DecodeRequest
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.memory import DecisionMemory
@@ -54,13 +55,13 @@ class LeadDecoder(RecedingDecoder):
         super().executed(stamp_ns, changed)
         self._means.change(stamp_ns, changed)
 
-    def choose(self, request: DecodeRequest, strong: NDArray[np.floating], weak: NDArray[np.floating] | None) -> Choice:
+    def choose(self, request: DecodeRequest, strong: ArrayLike, weak: ArrayLike | None) -> Choice:
         """Decide, estimate the motion, and shift. Raises DecodingError as :meth:`Decoder.choose`."""
         lead, choice = self._lead, super().choose(request, strong, weak)
         columns = list(range(min(2, request.action_dim)) if lead.columns is None else lead.columns)
         if columns and max(columns) >= request.action_dim:
             raise DecodingError(f"lead columns are {lead.columns}; valid are 0 to {request.action_dim - 1}")
-        self._observe(np.asarray(strong, dtype=np.float64).mean(axis=0), request, columns)
+        self._observe(as_array(strong).mean(axis=0), request, columns)
         if self._velocity is None:
             return choice
         actions, now = choice.actions.copy(), request.observation_steps - 1

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.core.errors import DecodingError
+from bid_ros.decoding.arrays import as_array
 
 
 class Overlap(NamedTuple):
@@ -48,7 +49,7 @@ class DecisionMemory:
         Raises:
             DecodingError: if ``actions`` is not a non-empty matrix or ``dt_ns`` is not positive.
         """
-        values = np.array(actions, dtype=np.float64)
+        values = as_array(actions).copy()
         if values.ndim != 2 or 0 in values.shape:
             raise DecodingError(f"a decision has shape {values.shape}; valid is (H, D) with H, D >= 1")
         if dt_ns <= 0:

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.core.errors import DecodingError
+from bid_ros.decoding.arrays import as_array
 from bid_ros.decoding.bid import Selection, select
 from bid_ros.decoding.decoder import Change, Choice, Decoder, DecodeRequest, Needs, Proposal, StartMode
 from bid_ros.decoding.decoder_config import DecoderConfig
@@ -89,10 +90,14 @@ class RecedingDecoder:
         start = np.concatenate([overlap.previous, np.repeat(overlap.previous[-1:], overlap.executed, axis=0)])
         return Proposal(strong, weak, start, self._start_mode)
 
-    def choose(self, request: DecodeRequest, strong: NDArray[np.floating], weak: NDArray[np.floating] | None) -> Choice:
-        """Pick, blend and remember. ``weak`` may be None. Raises DecodingError as :meth:`Decoder.choose`."""
-        candidates = _checked("strong", strong, request)
-        others = None if weak is None or not len(weak) else _checked("weak", weak, request)
+    def choose(self, request: DecodeRequest, strong: ArrayLike, weak: ArrayLike | None) -> Choice:
+        """Pick, blend and remember. ``weak`` may be None. Raises DecodingError as :meth:`Decoder.choose`.
+
+        Samples may be tensors of torch. What is decided is a NumPy array.
+        """
+        candidates = _checked("strong", as_array(strong), request)
+        weaker = None if weak is None else as_array(weak)
+        others = None if weaker is None or not len(weaker) else _checked("weak", weaker, request)
         overlap = self._overlap(request)
         index, selection = self._pick(candidates, others, overlap, request)
         actions = candidates[index].copy()
@@ -130,8 +135,7 @@ class RecedingDecoder:
         return overlap
 
 
-def _checked(name: str, samples: NDArray[np.floating], request: DecodeRequest) -> Array:
-    array = np.asarray(samples, dtype=np.float64)
+def _checked(name: str, array: Array, request: DecodeRequest) -> Array:
     if array.ndim != 3 or not array.shape[0] or array.shape[1:] != (request.horizon, request.action_dim):
         raise DecodingError(
             f"{name} samples have shape {array.shape}; valid is (N, {request.horizon}, {request.action_dim})"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bid_ros.core.extras import install_line
+from bid_ros.core.extras import OF_RUN, install_line
 
 # Run by Python at its start, in every process: as if the packages were not installed.
 SITE = """
@@ -133,6 +133,39 @@ def test_nothing_but_training_and_tests_needs_more_than_a_run_installs(program, 
     assert "bid_ros.cli" in modules
     done = program(BEYOND_A_RUN, "-c", "\n".join(f"import {module}" for module in modules))
     assert done.returncode == 0, done.stderr
+
+
+DECODE = """
+import sys
+before = set(sys.modules)
+import numpy as np
+from bid_ros.decoding import BidConfig, DecoderConfig, DecodeRequest, build_decoder, select
+chunks = np.random.default_rng(0).normal(size=(8, 6, 2))
+assert build_decoder("bid", DecoderConfig(samples=8)).choose(DecodeRequest(0, 1, 1, 6, 2), chunks, chunks).index >= 0
+assert select(chunks, None, chunks[5, :-1], BidConfig(terms="backward")).index == 5
+found = {name.split(".")[0] for name in set(sys.modules) - before} - sys.stdlib_module_names - {"cython_runtime"}
+print(*sorted(name for name in found if not name.startswith("_")))
+"""
+OF_PYDANTIC = {"pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection"}
+
+
+def test_decoding_needs_numpy_and_pydantic_alone(program):
+    done = program(" ".join(OF_RUN), "-c", DECODE)
+    assert done.returncode == 0, done.stderr
+    assert {"numpy", "pydantic"} <= set(done.stdout.split()) <= {"bid_ros", "numpy", *OF_PYDANTIC}
+
+
+def test_the_command_without_its_packages_says_the_line_that_installs_them(program):
+    done = program(" ".join(OF_RUN), "-m", "bid_ros.cli", "--version")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"error: bid needs the extra 'run' (No module named 'yaml'); install it with: {install_line('run')}\n"
+    )
+
+
+def test_a_decoder_without_its_package_says_the_line_that_installs_it(program):
+    done = program("scipy", "-c", "from bid_ros.decoding import *; build_decoder('keystone')")
+    assert "decoder 'keystone' needs the extra 'run' (No module named 'scipy'); install" in done.stderr
 
 
 def test_the_line_installs_into_the_environment_that_runs(program):

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bid_ros.decoding import BidConfig, select
+from bid_ros.decoding import BidConfig, select, select_batch
 
 STEPS, VALUES = 16, 10
+ENVIRONMENTS = 50
 CONFIG = BidConfig(observation_steps=2)
 
 
@@ -75,6 +76,24 @@ def torch_cases(samples: int) -> dict[str, Callable[[], int]]:
     }
 
 
+def batch_cases(samples: int) -> dict[str, Callable[[], object]]:
+    """The selections of many environments, one after the other and at once; empty without torch."""
+    try:
+        import torch
+    except ImportError:
+        return {}
+    rows = [np.stack([array] * ENVIRONMENTS) for array in case(samples)]
+    tensors = [torch.from_numpy(array) for array in rows]
+
+    def one_by_one():
+        return [select(strong, weak, previous, CONFIG).index for strong, weak, previous in zip(*rows, strict=True)]
+
+    return {
+        f"{ENVIRONMENTS} x select": one_by_one,
+        f"select_batch, E = {ENVIRONMENTS}": lambda: select_batch(*tensors, CONFIG).index.tolist(),
+    }
+
+
 def main() -> None:
     """Print one line a case."""
     for samples in (16, 64, 256):
@@ -84,9 +103,10 @@ def main() -> None:
             "select": lambda s=strong, w=weak, p=previous: select(s, w, p, CONFIG),
             "select, no previous": lambda s=strong, w=weak: select(s, w, None, CONFIG),
             **torch_cases(samples),
+            **(batch_cases(samples) if samples < 256 else {}),
         }
         for name, function in functions.items():
-            print(f"N = {samples:3d}  {name:20s} {median_us(function, repeats):9.0f} us")
+            print(f"N = {samples:3d}  {name:22s} {median_us(function, repeats):9.0f} us")
 
 
 if __name__ == "__main__":

@@ -28,3 +28,5 @@ def test_the_benchmark_compares_equal_work():
     config = BidConfig(variant="reference_v2", observation_steps=2)
     wanted = select(*bench.case(64), config).index
     assert {name: function() for name, function in torch_cases.items()} == dict.fromkeys(torch_cases, wanted)
+    one_by_one, at_once = (function() for function in bench.batch_cases(64).values())
+    assert one_by_one == at_once

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from bid_ros.core.extras import OF_RUN
+
 ROOT = Path(__file__).resolve().parents[2]
 # Imported module: key of rosdep ("" = there is none), name on PyPI.
 PYTHON = {
@@ -153,6 +155,16 @@ def test_everything_declared_is_imported():
     keys = {PYTHON[name][0] if name in PYTHON else name for name in names}
     assert dependencies() - NOT_IMPORTED <= keys
     assert set(PYTHON) <= names
+
+
+def test_an_installation_without_extras_is_for_decoding_alone():
+    """Who only decodes gets two packages; every extra brings the command, and what it says is missing is of ``run``."""
+    (required,) = re.findall(r"install_requires=\[(.*?)\]", setup_lists())
+    assert required == '"numpy", "pydantic>=2"'
+    extras = dict(re.findall(r'"([\w-]+)": \[(.*?"[\w-]+[^]"]*")\]', setup_lists()))
+    run = extras.pop("run")
+    assert len(extras) > 15 and all(brought.startswith('"bid_ros[run]", ') for brought in extras.values())
+    assert {PYTHON[module][1] for module in OF_RUN} == set(re.findall(r'"([\w-]+)"', run))
 
 
 def test_an_import_that_is_not_declared_fails():

@@ -41,9 +41,10 @@ def computer_findings(robot: bool, drivers: tuple[str, ...], out: Path) -> Itera
 
 
 def _libraries(drivers: tuple[str, ...]) -> CheckFinding:
-    """Whether everything that bid_ros requires is installed, and the drivers' versions."""
+    """Whether everything that the command bid requires is installed, and the drivers' versions."""
     required = requires("bid_ros") or () if installed_version("bid_ros") else ()
-    names = [match.group() for text in required if "extra ==" not in text and (match := re.match(r"[\w.-]+", text))]
+    own = [text for text in required if "extra ==" not in text or re.search(r"""extra == ["']run["']""", text)]
+    names = [match.group() for text in own if (match := re.match(r"[\w.-]+", text))]
     missing = [name for name in (*names, *drivers) if not installed_version(name)]
     if missing:
         advice = f"pip install {' '.join(missing)}, unless another package manager brought them"

@@ -92,3 +92,10 @@ def test_a_library_that_is_missing_is_named_with_the_line_that_installs_it(tmp_p
 def test_a_full_disk_fails(tmp_path, monkeypatch, free, state):
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": free}))
     assert findings(False, (), tmp_path)["disk"].state == state
+
+
+def test_what_the_command_needs_is_required_and_other_extras_are_not(monkeypatch, tmp_path):
+    lines = ["numpy", 'scipy; extra == "run"', "absent-one; extra == 'run'", 'absent-two; extra == "view"']
+    monkeypatch.setattr("bid_ros.system.check.computer.requires", lambda _: lines)
+    finding = findings(False, (), tmp_path)["libraries"]
+    assert (finding.state, finding.measured) == ("warn", "pip knows no absent-one")
