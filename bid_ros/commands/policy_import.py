@@ -24,8 +24,8 @@ def add_import(parts: Any) -> None:
         help="turn a policy of another project into a bundle",
         description="Read a checkpoint of another project, without that project and without running its code, and "
         "write it as a bundle. Its networks are compared with PyTorch as they are exported. Of LeRobot 0.1 to 0.6: "
-        "types diffusion, multi_task_dit and vqbet. Of the published Diffusion Policy: U-Net and transformer, with "
-        "low-dimensional, hybrid and multi-image observations.",
+        "types act, diffusion, multi_task_dit and vqbet. Of the published Diffusion Policy: U-Net and transformer, "
+        "with low-dimensional, hybrid and multi-image observations.",
     )
     parser.add_argument(
         "checkpoint",
@@ -34,6 +34,13 @@ def add_import(parts: Any) -> None:
     parser.add_argument("--task", required=True, help="name or path of the task file, or of a system's folder")
     parser.add_argument("-o", "--out", required=True, help="folder of the bundle; an old bundle there is replaced")
     parser.add_argument("--weak", default="", help="an earlier checkpoint of the same training, as the weak policy")
+    parser.add_argument(
+        "--also",
+        nargs="+",
+        default=[],
+        metavar="CHECKPOINT",
+        help="further checkpoints of a policy that draws nothing (act): each adds a candidate to choose among",
+    )
     parser.add_argument(
         "--space", default="", help="file that says what the columns are (default: the task's section data says it)"
     )
@@ -51,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
     check_extra("train", "bid policy import", "torch", "onnx", "safetensors")
     from bid_ros.importing.policy import ImportOptions
     from bid_ros.importing.write_bundle import write_imported
+    from bid_ros.policy.registry import most_samples
     from bid_ros.policy.spaces.config import Space
 
     if options.sampling_steps is not None and options.sampling_steps < 1:
@@ -59,15 +67,17 @@ def run(options: argparse.Namespace) -> int:
     given = ImportOptions(options.sampler, options.sampling_steps, task.description, options.clip)
     strong = _read(options.checkpoint, given)
     weak = _read(options.weak, given) if options.weak else None
+    also = [_read(path, given) for path in options.also]
     for note in strong.notes:
         print(f"note: {note}", file=sys.stderr)
     space = load_settings(Space, options.space, "space file") if options.space else None
-    bundle = write_imported(strong, weak, options.out, task, space)
+    bundle = write_imported(strong, weak, options.out, task, space, also)
     report = {
         "bundle": str(bundle.path),
         "sha256": bundle.sha256,
         "type": strong.kind,
         "weak": weak is not None,
+        "candidates": most_samples(bundle),
         "difference_to_pytorch": bundle.provenance["difference_to_pytorch"],
     }
     print(json.dumps(report) if options.json else _sentence(report))
@@ -77,6 +87,8 @@ def run(options: argparse.Namespace) -> int:
 def _sentence(report: dict[str, Any]) -> str:
     found = [value for roles in report["difference_to_pytorch"].values() for value in roles.values()]
     policies = "strong and weak policy" if report["weak"] else "strong policy alone"
+    if report["candidates"] is not None:
+        policies = "one chunk a decision" if report["candidates"] == 1 else f"{report['candidates']} candidates"
     return (
         f"wrote {report['bundle']}, {policies} of type {report['type']}; the graphs differ from PyTorch by "
         f"{max(found):.1e} at most"
