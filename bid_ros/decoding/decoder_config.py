@@ -62,8 +62,8 @@ class DecoderConfig(Criterion):
         action_horizon: actions executed before the next decision. 1 is closed loop; ``all`` (the ``H - (To - 1)``
             executable rows) is open loop.
         ema_weight: lambda, weight of the new prediction. The previous decision has the weight 1 - lambda.
-        ensemble: m, in place of ``ema_weight``: all predictions of an instant are averaged, the j-th of them, the oldest
-            first, with the weight ``exp(-m j)``. Above 0 older ones count more. None: ``ema_weight`` holds.
+        ensemble: m, in place of ``ema_weight``: all predictions of an instant are averaged, the j-th of them with the
+            weight ``exp(-m j)``, the oldest first. Above 0 older ones count more. None: ``ema_weight`` holds.
         warm_start: ``renoise`` adds noise to the previous decision, so the samples differ;
             ``clean`` starts from it as it is, as the published code does.
         mode_size: K; None means ``min(3, samples // 2)``.

@@ -39,9 +39,7 @@ def without_prefix(tensors: "Mapping[str, torch.Tensor]", prefix: str) -> "dict[
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
-def renamed(
-    tensors: "Mapping[str, torch.Tensor]", patterns: Iterable[tuple[str, str]]
-) -> "dict[str, torch.Tensor]":
+def renamed(tensors: "Mapping[str, torch.Tensor]", patterns: Iterable[tuple[str, str]]) -> "dict[str, torch.Tensor]":
     """Return the tensors with each pattern in their names replaced, one pattern after the other."""
     found = {}
     for name, value in tensors.items():

@@ -68,12 +68,11 @@ def write_imported(
     graphs: dict[str, dict[str, str] | None] = {"weak": None}
     differences: dict[str, dict[str, float]] = {}
     with replaced(folder) as new:
-        for strength, policy in (("strong", strong), ("weak", weak)):
-            if policy is not None:
-                graphs[strength], differences[strength] = write_graphs(policy, new, strength)
-        for number, policy in enumerate(also, 2):
-            roles, found = write_graphs(policy, new, "strong", number)
-            graphs["strong"], differences["strong"] = {**graphs["strong"], **roles}, {**differences["strong"], **found}
+        for strength, policies in (("strong", (strong, *also)), ("weak", () if weak is None else (weak,))):
+            for number, policy in enumerate(policies, 1):
+                roles, found = write_graphs(policy, new, strength, number)
+                graphs[strength] = {**(graphs.get(strength) or {}), **roles}
+                differences[strength] = {**differences.get(strength, {}), **found}
         write_bundle_manifest(
             new,
             task,

@@ -51,9 +51,9 @@ def _check_spec(what: str, found: TensorSpec, wanted: TensorSpec) -> None:
 
 
 def with_past(ahead: Array, past: int) -> Array:
-    """Return chunks ``(N, past + R, D)`` of predicted rows ``(N, R, D)``: the past continues their first step backwards.
+    """Return chunks ``(N, past + R, D)`` of predicted rows ``(N, R, D)``.
 
-    Nobody executes those rows. They only give a chunk the shape that decoders expect.
+    The past continues their first step backwards. Nobody executes those rows: they only give a chunk its shape.
     """
     step = ahead[:, 1:2] - ahead[:, :1] if ahead.shape[1] > 1 else np.zeros_like(ahead)
     whole: Array = np.concatenate([ahead[:, :1] - step * np.arange(past, 0, -1)[:, None], ahead], axis=1)

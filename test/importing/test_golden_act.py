@@ -9,7 +9,6 @@ import pytest
 
 from bid_ros.core.errors import BidError, DecodingError
 from bid_ros.core.observation import Observation
-from bid_ros.decoding import DecoderConfig, DecodeRequest, build_decoder
 from bid_ros.importing.lerobot.reading import read_policy
 from bid_ros.importing.policy import ImportOptions
 from bid_ros.importing.write_bundle import write_imported
@@ -93,9 +92,11 @@ def test_what_does_not_fit_is_refused(imported, kit, tmp_path):
         read_policy(path, ImportOptions(sampler="ddim"))
     with pytest.raises(BidError, match=r"draws no samples, so a weak policy has none .*; valid is --also"):
         write_imported(case.strong, case.strong, out, case.task)
-    with pytest.raises(BidError, match=r"is no candidate beside .*act_state.*: its features is observation.state \(2,\)"):
+    with pytest.raises(
+        BidError, match=r"is no candidate beside .*act_state.*: its features is observation.state \(2,\)"
+    ):
         write_imported(case.strong, None, out, case.task, also=[imported("act_no_vae").strong])
     unet = read_policy(str(kit.write_lerobot(tmp_path / "unet")), ImportOptions())
-    with pytest.raises(BidError, match="draws its own candidates, so no other checkpoint can be one; valid .* --weak"):
+    with pytest.raises(BidError, match=r"draws its own candidates, so no other checkpoint can be one; valid .* --weak"):
         write_imported(unet, None, out, kit.task_for(unet), also=[unet])
     assert not out.exists()

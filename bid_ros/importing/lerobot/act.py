@@ -143,8 +143,8 @@ def act_parts(
 def execution(rows: int, ensemble: float | None) -> str:
     """Return how the policy's own project executes its chunks, in the words of the command line."""
     if ensemble is not None:
-        return f"its chunks are averaged where they overlap, with coefficient {ensemble}: --decoder ema:ensemble={ensemble}"
-    return f"{rows} rows of a chunk are executed before the next one: --action-horizon {rows}; 1 decides at every step"
+        return f"its project averages overlapping chunks with coefficient {ensemble}: --decoder ema:ensemble={ensemble}"
+    return f"its project executes {rows} rows of a chunk: --action-horizon {rows}; 1 decides at every step"
 
 
 def _chunk(network: ActTransformer, images: bool, *values: torch.Tensor) -> torch.Tensor:

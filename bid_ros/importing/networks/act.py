@@ -54,9 +54,10 @@ class ActLayer(nn.Module):  # type: ignore[misc]
 
     def __init__(self, sizes: ActSizes, crosses: bool) -> None:
         super().__init__()
-        self.before, self.activate = sizes.before, nn.GELU() if sizes.gelu else nn.ReLU()
+        self.before, self.crosses, self.activate = sizes.before, crosses, nn.GELU() if sizes.gelu else nn.ReLU()
         self.self_attn = Attention(sizes.size, sizes.heads)
-        self.multihead_attn = Attention(sizes.size, sizes.heads) if crosses else None
+        if crosses:
+            self.multihead_attn = Attention(sizes.size, sizes.heads)
         self.linear1, self.linear2 = nn.Linear(sizes.size, sizes.hidden), nn.Linear(sizes.hidden, sizes.size)
         for number in range(1, 4 if crosses else 3):
             self.add_module(f"norm{number}", nn.LayerNorm(sizes.size))
@@ -83,12 +84,13 @@ class ActLayer(nn.Module):  # type: ignore[misc]
             return self.self_attn(now + places, now + places, mask, values=now)
 
         def across(now: torch.Tensor) -> torch.Tensor:
+            assert memory is not None
             return self.multihead_attn(now + places, memory + memory_places, values=memory)
 
         def feed(now: torch.Tensor) -> torch.Tensor:
             return self.linear2(self.activate(self.linear1(now)))
 
-        for number, part in enumerate((itself, feed) if self.multihead_attn is None else (itself, across, feed), 1):
+        for number, part in enumerate((itself, across, feed) if self.crosses else (itself, feed), 1):
             norm = getattr(self, f"norm{number}")
             values = values + part(norm(values)) if self.before else norm(values + part(values))
         return values

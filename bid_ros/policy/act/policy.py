@@ -98,8 +98,8 @@ class ActPolicy(GraphPolicy):
             )
         if strong > len(self._strong):
             raise DecodingError(
-                f"{strong} samples were asked for; valid is up to {len(self._strong)}: a policy of the family act draws "
-                "none, each checkpoint in its bundle has one chunk for an observation"
+                f"{strong} samples were asked for; valid is up to {len(self._strong)}: a policy of the family act "
+                "draws none, each checkpoint in its bundle has one chunk for an observation"
             )
 
         def draw(members: list[ObservationEncoder], feeds: Mapping[str, NDArray[Any]], count: int) -> Array:
