@@ -33,6 +33,13 @@ def add_export(parts: Any) -> None:
     export.add_argument(
         "--no-weak", action="store_true", help="leave the weak policy out: half the size, and BID without negatives"
     )
+    export.add_argument(
+        "--also",
+        nargs="+",
+        default=[],
+        metavar="TRAINING",
+        help="further runs of the family act on the same data, such as of other seeds: candidates to choose among",
+    )
     export.set_defaults(run=run_export)
 
 
@@ -48,7 +55,7 @@ def run_export(options: argparse.Namespace) -> int:
     task = task_of(options.task, str(RunFolder(source).about()["task"]), options.training)
     out = Path(options.out or f"models/{task.name}")
     how = {"sampling_steps": options.sampling_steps, "temperature": options.temperature}
-    export(source, out, task, weak=not options.no_weak, **how)
+    export(source, out, task, weak=not options.no_weak, also=options.also, **how)
     return 0
 
 
@@ -57,8 +64,9 @@ def _export_again(source: Path, options: argparse.Namespace) -> int:
     from bid_ros.learning import export_again
     from bid_ros.policy.bundle import bundled_task, load_bundle
 
-    if options.no_weak:
-        raise BidError("--no-weak is for a training run; a bundle is exported again as it is")
+    if options.no_weak or options.also:
+        given = "--no-weak" if options.no_weak else "--also"
+        raise BidError(f"{given} is for a training run; a bundle is exported again as it is")
     task = task_of(options.task, bundled_task(source), options.training)
     bundle = load_bundle(source, task)
     export_again(bundle, options.out or source, task, options.sampling_steps, options.temperature)
