@@ -105,12 +105,14 @@ class ImportOptions:
         sampling_steps: steps of a sample; None: the checkpoint's own.
         text: what the robot is told, for a policy that reads a text; empty: the description of the task.
         clip: folder with ``config.json`` and ``tokenizer.json`` of the CLIP that a policy reads texts with.
+        cameras: images of a policy whose checkpoint does not name them.
     """
 
     sampler: str = ""
     sampling_steps: int | None = None
     text: str = ""
     clip: str = ""
+    cameras: tuple[NetworkFeature, ...] = ()
 
 
 def denoising(fields: Any, sampler: str, steps: int | None, options: ImportOptions) -> DiffusionConfig:

@@ -77,7 +77,7 @@ def test_runs_that_do_not_fit_beside_each_other_are_refused(runs, make_dataset, 
     first, second, task, _ = runs
     for name, change, message in (
         ("other_data", {"dataset": make_dataset(task, seed=5)}, "its observation differs; valid is a run on the same"),
-        ("diffusion", {"family": "diffusion"}, "valid is a run of the family act, with the same reference"),
+        ("diffusion", {"family": "diffusion"}, "valid is a run of the family act with the same action_reference"),
     ):
         dataset = change.pop("dataset", runs[3])
         config = make_config(**{"family": "act", "act": SMALL, "steps": 1, "validation_share": 0.0} | change)
