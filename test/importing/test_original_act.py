@@ -119,10 +119,12 @@ def imported(checkpoint, task, out, *more):
 
 
 def test_both_forms_of_a_policy_have_the_same_chunk(folder, tmp_path, capsys):
-    space = ["--space", str(folder / "space.yaml")]
-    assert imported(folder / "policy_best.ckpt", folder / "task.yaml", tmp_path / "published", *space) == 0
-    said = capsys.readouterr().err
-    assert "taken are top of 32 x 64 px" in said and "taken are 8, as published" in said
+    published = folder / "policy_best.ckpt"
+    more = ["--space", str(folder / "space.yaml"), "--also", str(published), "--json"]
+    assert imported(published, folder / "task.yaml", tmp_path / "published", *more) == 0
+    said, error = capsys.readouterr()
+    assert "taken are top of 32 x 64 px" in error and "taken are 8, as published" in error
+    assert json.loads(said)["candidates"] == 2
     assert imported(folder / "lerobot", folder / "lerobot.yaml", tmp_path / "lerobot") == 0
     rng, found = np.random.default_rng(2), []
     seen = {"top": rng.integers(0, 256, (1, *SIDE, 3), np.uint8), "joints": rng.normal(size=(1, STATE))}

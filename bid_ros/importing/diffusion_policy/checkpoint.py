@@ -78,7 +78,11 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
 
 
 def read_arrays(file: Path) -> dict[str, NDArray[np.float64]]:
-    """Return the arrays ``(S,)`` of numbers in a pickle's mapping, by name. Raises BidError as :func:`read_checkpoint`."""
+    """Return the arrays ``(S,)`` of numbers in a pickle's mapping, by name.
+
+    Raises:
+        BidError: as :func:`read_checkpoint`.
+    """
     found = _read_pickle(file).get("arrays", {})
     return {name: np.array(values, dtype=np.float64) for name, values in found.items()}
 

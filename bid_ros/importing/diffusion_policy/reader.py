@@ -13,6 +13,7 @@ import resource
 import struct
 import sys
 import zipfile
+from pathlib import Path
 from typing import Any
 
 MEMORY_BYTES = 1 << 30
@@ -76,7 +77,7 @@ class Array:
         self.values: list[float] | None = None
 
     def __setstate__(self, state: Any) -> None:
-        _, shape, kind, fortran, data = state
+        _, shape, kind, _, data = state
         count, size = 1, kind.size if isinstance(kind, Kind) else 0
         for extent in shape:
             count *= extent
@@ -172,7 +173,7 @@ def plain(value: Any) -> Any:
 
 def read_arrays(path: str) -> dict[str, Any]:
     """Return the arrays of one dimension in a pickle's mapping, by name."""
-    with open(path, "rb") as stream:
+    with Path(path).open("rb") as stream:
         content = Reader(io.BytesIO(stream.read(LARGEST_PICKLE))).load()
     if not isinstance(content, dict):
         raise Refused(f"a {type(content).__name__} in place of a mapping")
@@ -181,7 +182,10 @@ def read_arrays(path: str) -> dict[str, Any]:
 
 
 def read(path: str) -> dict[str, Any]:
-    """Return configuration and tensors of a checkpoint. Where it is a mapping of tensors alone, their group is empty."""
+    """Return configuration and tensors of a checkpoint, or the arrays of a pickle alone.
+
+    The group of tensors that are a mapping of their own is empty.
+    """
     if not zipfile.is_zipfile(path) and path.endswith(".pkl"):
         return read_arrays(path)
     with zipfile.ZipFile(path) as archive:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from policy.remote.served import remote_bundle, serving
 from small_task import SMALL
 from tiny_act import make_tiny_act
 
@@ -91,6 +92,19 @@ def test_a_single_member_leaves_nothing_to_choose(tmp_path):
             bundle_decoder(name, bundle, TASK, 16, 1)
     maker = DecisionMaker(load_policy(bundle, TASK, "onnx"), bundle_decoder("ema", bundle, TASK, 16, 1), TASK)
     assert maker.decide(observation()).strong.shape[0] == 1
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_server_tells_how_many_chunks_there_are(tmp_path, members):
+    bundle = make_tiny_act(tmp_path / "served", TASK, members)
+    with serving(load_policy(bundle, TASK, "onnx"), bundle, TASK) as server:
+        pointer = remote_bundle(tmp_path / "remote", TASK, server.address, timeout_ms=20_000.0)
+        if members == 1:
+            with pytest.raises(DecodingError, match="is deterministic: it has one chunk for an observation"):
+                bundle_decoder("bid", pointer, TASK, 16, 1)
+            return
+        maker = DecisionMaker(load_policy(pointer, TASK), bundle_decoder("bid", pointer, TASK, 16, 1), TASK)
+        assert len(maker.decide(observation()).strong) == members
 
 
 def test_a_bundle_that_is_not_of_the_family_is_refused(tmp_path):
