@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import BidError
 from bid_ros.importing.diffusion_policy.checkpoint import read_arrays, read_state
 from bid_ros.importing.lerobot.act import DETERMINISTIC, act_cameras, act_parts, check_undrawn
-from bid_ros.importing.networks.act import ActSizes, ActTransformer
 from bid_ros.importing.networks.observation import Preparation
 from bid_ros.importing.policy import ImportedPolicy, ImportOptions, NetworkFeature
 from bid_ros.importing.tensors import fill, renamed, without_prefix
+from bid_ros.learning.act.transformer import ActSizes, ActTransformer
 from bid_ros.policy.normalise import LinearNormaliser
 
 STATISTICS: Final = "dataset_stats.pkl"

@@ -84,7 +84,7 @@ def _beside(folder: RunFolder, about: Mapping[str, Any], config: TrainConfig) ->
     """Return the folder of a run whose policy may be a candidate beside another. Raises BidError if it may not."""
     if config.family != "act":
         raise BidError(
-            f"--also names {folder.path}, but the family {config.family} draws its own candidates; leave it out"
+            f"{folder.path} is given too, but the family {config.family} draws its own candidates; leave it out"
         )
     own = folder.about()
     for name in ("task_signature", "observation", "action"):

@@ -22,13 +22,13 @@ import torch
 import yaml
 from safetensors.torch import save_file
 
-from bid_ros.importing.networks.act import ActSizes, ActTransformer
 from bid_ros.importing.networks.clip import TextTransformer, VisionTransformer
 from bid_ros.importing.networks.observation import KeypointNetwork
 from bid_ros.importing.networks.resnet import trunk
 from bid_ros.importing.networks.transformer import DiffusionTransformer
 from bid_ros.importing.networks.unet import ConditionalUnet
 from bid_ros.importing.tensors import UNUSED, renamed
+from bid_ros.learning.act.transformer import ActSizes, ActTransformer
 
 STATE, IMAGE = "observation.state", "observation.image"
 MODES: Final = {"VISUAL": "MEAN_STD", "STATE": "MIN_MAX", "ACTION": "MIN_MAX"}

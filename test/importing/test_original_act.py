@@ -16,8 +16,8 @@ from torch import nn
 from bid_ros.cli import main
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import load_task
-from bid_ros.importing.networks.act import ActSizes, ActTransformer
 from bid_ros.importing.networks.resnet import trunk
+from bid_ros.learning.act.transformer import ActSizes, ActTransformer
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
 

@@ -12,12 +12,13 @@ from bid_ros.core.errors import BidError
 from bid_ros.importing.lerobot.checkpoint import CONFIG, ENVIRONMENT, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.fields import ActFields, parse_fields
 from bid_ros.importing.lerobot.statistics import imported, needed_state, preparation
-from bid_ros.importing.networks.act import ActSizes, ActTransformer, MapTokens
+from bid_ros.importing.networks.act import MapTokens
 from bid_ros.importing.networks.observation import CameraEncoder, ObservationNetwork, Preparation
 from bid_ros.importing.networks.resnet import TORCHVISION, trunk
 from bid_ros.importing.policy import GraphExample, ImportedPolicy, ImportOptions
 from bid_ros.importing.tensors import check_prefixes, fill, renamed, without_prefix
 from bid_ros.importing.write_bundle import POINTS, frames_graph
+from bid_ros.learning.act.transformer import ActSizes, ActTransformer
 from bid_ros.learning.graphs import FunctionGraph
 from bid_ros.policy.act.settings import ActSettings
 

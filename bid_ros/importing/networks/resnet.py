@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.networks.attention import attend, join_heads, split_heads
+from bid_ros.learning.attention import attend, join_heads, split_heads
 
 LAYERS: Final = {
     "resnet18": (2, 2, 2, 2),

@@ -11,7 +11,7 @@ from torch import nn
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
-from bid_ros.importing.networks.act import ActSizes, ActTransformer, act_layers
+from bid_ros.learning.act.transformer import ActSizes, ActTransformer, act_layers
 from bid_ros.learning.config import ActConfig, NetworkConfig
 from bid_ros.learning.networks import CameraEncoders
 from bid_ros.learning.windows import goal_size

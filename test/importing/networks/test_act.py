@@ -14,10 +14,10 @@ from torch import nn
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import Observation
 from bid_ros.importing.lerobot.reading import read_policy
-from bid_ros.importing.networks.act import ActLayer, ActSizes, ActTransformer, act_layers, map_places
 from bid_ros.importing.networks.resnet import trunk
 from bid_ros.importing.policy import ImportOptions
 from bid_ros.importing.write_bundle import write_imported
+from bid_ros.learning.act.transformer import ActLayer, ActSizes, ActTransformer, act_layers, map_places
 from bid_ros.policy.registry import load_policy
 
 SIZE, HEADS, ROWS = 16, 4, 6
