@@ -51,12 +51,19 @@ def _encoder(task: Task, sharpness: float, width: int) -> onnx.ModelProto:
     total = sum(item.size for item in task.vectors) * steps
     weights = sharpness * np.random.default_rng(0).standard_normal((total, size)).astype(np.float32) / 4
     weights[:, CODES + CODES * CODES :] *= 0.01 / sharpness
+    nodes, inputs, constants = row_of(task)
+    nodes.append(helper.make_node("MatMul", ["all", "weights"], ["forecast"]))
+    output = helper.make_tensor_value_info("forecast", TensorProto.FLOAT, [1, size])
+    return model_of(nodes, inputs, output, constants | {"weights": weights})
+
+
+def row_of(task: Task) -> tuple[list, list, dict]:
+    """Return nodes that put all vectors of an observation into a row ``all``, their inputs, and their constants."""
+    steps = task.observation_steps
     inputs = [helper.make_tensor_value_info(v.name, TensorProto.FLOAT, [steps, *v.shape]) for v in task.vectors]
     nodes = [helper.make_node("Reshape", [v.name, "row"], [f"flat_{v.name}"]) for v in task.vectors]
     nodes.append(helper.make_node("Concat", [f"flat_{v.name}" for v in task.vectors], ["all"], axis=1))
-    nodes.append(helper.make_node("MatMul", ["all", "weights"], ["forecast"]))
-    output = helper.make_tensor_value_info("forecast", TensorProto.FLOAT, [1, size])
-    return _model(nodes, inputs, output, {"row": np.array([1, -1]), "weights": weights})
+    return nodes, inputs, {"row": np.array([1, -1])}
 
 
 def _decoder(task: Task) -> onnx.ModelProto:
@@ -71,10 +78,11 @@ def _decoder(task: Task) -> onnx.ModelProto:
     ]
     inputs = [helper.make_tensor_value_info("codes", TensorProto.INT64, ["N", 2])]
     output = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["N", rows, task.action_dim])
-    return _model(nodes, inputs, output, {"table": table, "places": np.array([CODES, 1])})
+    return model_of(nodes, inputs, output, {"table": table, "places": np.array([CODES, 1])})
 
 
-def _model(nodes, inputs, output, constants) -> onnx.ModelProto:
+def model_of(nodes, inputs, output, constants) -> onnx.ModelProto:
+    """Return a checked model."""
     values = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
     graph = helper.make_graph(nodes, "tiny", inputs, [output], values)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)

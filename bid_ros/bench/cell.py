@@ -36,7 +36,7 @@ _OF_PART: Final[dict[str, tuple[str, ...]]] = {
     **{part: READ_BY[part] for part in ("vanilla", "ema", "warmstart", "rtc", "delay")},
     "bid": _BID,
 }
-_SETTINGS: Final = (*_BID, "ema_weight", "warm_start")
+_SETTINGS: Final = (*_BID, "ema_weight", "warm_start", "ensemble")
 _SHORT: Final = {
     "horizon": "h",
     "samples": "N",
@@ -58,7 +58,7 @@ class BenchCell:
         drift: px that the block moves along x and y a step.
         delay: steps between an observation and the first action decided on it.
         jump: px by which the block is displaced once; 0: never.
-        samples, weak, metric, variant, trim, terms, mode_size, decay, ema_weight, warm_start: as in
+        samples, weak, metric, variant, trim, terms, mode_size, decay, ema_weight, warm_start, ensemble: as in
             :class:`bid_ros.decoding.DecoderConfig`, ``weak`` being whether the weak policy is used; None where the
             decoder does not read the setting.
     """
@@ -79,11 +79,13 @@ class BenchCell:
     decay: float | None = None
     ema_weight: float | None = None
     warm_start: WarmStart | None = None
+    ensemble: float | None = None
 
     @property
     def key(self) -> str:
-        """Short name. Equal settings have equal keys."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
+        """Short name. Equal settings have equal keys, also those of results that are older than a setting."""
+        values = {name: value for name, value in asdict(self).items() if name != "ensemble" or value is not None}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def needs_weak(self) -> bool:
@@ -137,6 +139,8 @@ def make_cell(task: Task, **settings: Any) -> BenchCell:
         read -= set(_BID) - {"samples"}
     if cell.variant != "paper":
         read -= {"trim"}
+    if cell.ensemble is not None:
+        read -= {"ema_weight"}
     unread: dict[str, Any] = {name: None for name in _SETTINGS if name not in read}
     cell = replace(cell, **unread)
     _check(cell, task)

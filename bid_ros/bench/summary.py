@@ -47,7 +47,7 @@ _SETTINGS: Final[dict[str, tuple[Any, ...]]] = {
 
 def published_score(cell: BenchCell, steps: int = STEPS) -> str:
     """Return what was published for a cell in episodes of this length, empty if nothing was."""
-    if cell.drift or cell.delay or cell.jump or steps != STEPS:
+    if cell.drift or cell.delay or cell.jump or cell.ensemble is not None or steps != STEPS:
         return ""
     if any(getattr(cell, name) not in (None, *valid) for name, valid in _SETTINGS.items()):
         return ""

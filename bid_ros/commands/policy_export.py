@@ -16,7 +16,12 @@ def add_export(parts: Any) -> None:
         description="Export checkpoints to a policy bundle. A bundle of an older version can be exported again, with "
         "the same weights.",
     )
-    export.add_argument("training", help="folder that bid train wrote, or a bundle to export again")
+    export.add_argument(
+        "training",
+        nargs="+",
+        help="folder that bid train wrote, or a bundle to export again. Further folders of the family act, trained on "
+        "the same data with other seeds, add candidates to choose among",
+    )
     export.add_argument("--task", default="", help="name or path of the task file (default: what the run is of)")
     export.add_argument(
         "-o",
@@ -42,13 +47,13 @@ def run_export(options: argparse.Namespace) -> int:
     from bid_ros.learning.run_folder import RunFolder
     from bid_ros.policy.bundle import MANIFEST
 
-    source = Path(options.training)
+    source, *also = map(Path, options.training)
     if (source / MANIFEST).is_file():
         return _export_again(source, options)
-    task = task_of(options.task, str(RunFolder(source).about()["task"]), options.training)
+    task = task_of(options.task, str(RunFolder(source).about()["task"]), str(source))
     out = Path(options.out or f"models/{task.name}")
     how = {"sampling_steps": options.sampling_steps, "temperature": options.temperature}
-    export(source, out, task, weak=not options.no_weak, **how)
+    export(source, out, task, weak=not options.no_weak, also=also, **how)
     return 0
 
 
@@ -57,9 +62,10 @@ def _export_again(source: Path, options: argparse.Namespace) -> int:
     from bid_ros.learning import export_again
     from bid_ros.policy.bundle import bundled_task, load_bundle
 
-    if options.no_weak:
-        raise BidError("--no-weak is for a training run; a bundle is exported again as it is")
-    task = task_of(options.task, bundled_task(source), options.training)
+    if options.no_weak or len(options.training) > 1:
+        given = "--no-weak" if options.no_weak else options.training[1]
+        raise BidError(f"{given} is given beside {source}; a bundle is exported again as it is, alone")
+    task = task_of(options.task, bundled_task(source), str(source))
     bundle = load_bundle(source, task)
     export_again(bundle, options.out or source, task, options.sampling_steps, options.temperature)
     return 0

@@ -12,7 +12,9 @@ from bid_ros.core.settings import load_settings
 from bid_ros.core.task import load_task
 
 if TYPE_CHECKING:
-    from bid_ros.importing.policy import ImportedPolicy, ImportOptions
+    from bid_ros.core.task import Task
+    from bid_ros.importing.policy import ImportedPolicy, ImportOptions, NetworkFeature
+    from bid_ros.policy.spaces.config import Space
 
 FORMER_ARGUMENTS: Final = ("lerobot", "diffusion_policy")
 
@@ -24,16 +26,24 @@ def add_import(parts: Any) -> None:
         help="turn a policy of another project into a bundle",
         description="Read a checkpoint of another project, without that project and without running its code, and "
         "write it as a bundle. Its networks are compared with PyTorch as they are exported. Of LeRobot 0.1 to 0.6: "
-        "types diffusion, multi_task_dit and vqbet. Of the published Diffusion Policy: U-Net and transformer, with "
-        "low-dimensional, hybrid and multi-image observations.",
+        "types act, diffusion, multi_task_dit and vqbet. Of the published Diffusion Policy: U-Net and transformer, "
+        "with low-dimensional, hybrid and multi-image observations. Of the published ACT: weights with "
+        "dataset_stats.pkl beside them.",
     )
     parser.add_argument(
         "checkpoint",
-        help="a folder that LeRobot saved a policy to, or a file (.ckpt) of the published Diffusion Policy",
+        help="a folder that LeRobot saved a policy to, or a file (.ckpt) of the published Diffusion Policy or ACT",
     )
     parser.add_argument("--task", required=True, help="name or path of the task file, or of a system's folder")
     parser.add_argument("-o", "--out", required=True, help="folder of the bundle; an old bundle there is replaced")
     parser.add_argument("--weak", default="", help="an earlier checkpoint of the same training, as the weak policy")
+    parser.add_argument(
+        "--also",
+        nargs="+",
+        default=[],
+        metavar="CHECKPOINT",
+        help="further checkpoints of a policy that draws nothing (act): each adds a candidate to choose among",
+    )
     parser.add_argument(
         "--space", default="", help="file that says what the columns are (default: the task's section data says it)"
     )
@@ -51,23 +61,27 @@ def run(options: argparse.Namespace) -> int:
     check_extra("train", "bid policy import", "torch", "onnx", "safetensors")
     from bid_ros.importing.policy import ImportOptions
     from bid_ros.importing.write_bundle import write_imported
+    from bid_ros.policy.registry import most_samples
     from bid_ros.policy.spaces.config import Space
 
     if options.sampling_steps is not None and options.sampling_steps < 1:
         raise BidError(f"--sampling-steps is {options.sampling_steps}; valid is 1 or more")
     task = load_task(task_path(options.task))
-    given = ImportOptions(options.sampler, options.sampling_steps, task.description, options.clip)
+    space = load_settings(Space, options.space, "space file") if options.space else None
+    cameras = _cameras(task, space)
+    given = ImportOptions(options.sampler, options.sampling_steps, task.description, options.clip, cameras)
     strong = _read(options.checkpoint, given)
     weak = _read(options.weak, given) if options.weak else None
+    also = [_read(path, given) for path in options.also]
     for note in strong.notes:
         print(f"note: {note}", file=sys.stderr)
-    space = load_settings(Space, options.space, "space file") if options.space else None
-    bundle = write_imported(strong, weak, options.out, task, space)
+    bundle = write_imported(strong, weak, options.out, task, space, also)
     report = {
         "bundle": str(bundle.path),
         "sha256": bundle.sha256,
         "type": strong.kind,
         "weak": weak is not None,
+        "candidates": most_samples(bundle),
         "difference_to_pytorch": bundle.provenance["difference_to_pytorch"],
     }
     print(json.dumps(report) if options.json else _sentence(report))
@@ -77,20 +91,36 @@ def run(options: argparse.Namespace) -> int:
 def _sentence(report: dict[str, Any]) -> str:
     found = [value for roles in report["difference_to_pytorch"].values() for value in roles.values()]
     policies = "strong and weak policy" if report["weak"] else "strong policy alone"
+    if report["candidates"] is not None:
+        policies = "one chunk a decision" if report["candidates"] == 1 else f"{report['candidates']} candidates"
     return (
         f"wrote {report['bundle']}, {policies} of type {report['type']}; the graphs differ from PyTorch by "
         f"{max(found):.1e} at most"
     )
 
 
+def _cameras(task: "Task", space: "Space | None") -> "tuple[NetworkFeature, ...]":
+    """Return the images of a policy whose checkpoint names none: those of the space, or all cameras of the task."""
+    from bid_ros.importing.original_act import HEIGHT, WIDTH
+    from bid_ros.importing.policy import NetworkFeature
+
+    if space is not None and space.observation:
+        given = [(item.name, item.size or (HEIGHT, WIDTH)) for item in space.observation if item.camera]
+    else:
+        keys = {} if task.data is None else task.data.observation
+        given = [(keys.get(item.name, item.name), (HEIGHT, WIDTH)) for item in task.cameras]
+    return tuple(NetworkFeature(name, (*size, 3)) for name, size in given)
+
+
 def _read(path: str, options: "ImportOptions") -> "ImportedPolicy":
-    """Read a checkpoint of LeRobot, which is a folder, or of Diffusion Policy, which is a file. Raises BidError."""
+    """Read a checkpoint of LeRobot, which is a folder, or of another project, which is a file. Raises BidError."""
     if path in FORMER_ARGUMENTS:
         raise BidError(f"'{path}' is not needed: bid policy import CHECKPOINT tells the projects apart by itself")
     if Path(path).is_file():
         from bid_ros.importing.diffusion_policy.reading import read_policy as read_file
+        from bid_ros.importing.original_act import read_original
 
-        return read_file(path, options)
+        return read_original(path, options) or read_file(path, options)
     from bid_ros.importing.lerobot.reading import read_policy as read_folder
 
     return read_folder(path, options)

@@ -30,6 +30,8 @@ EPILOG: Final = """settings, each with its default:
   vqbet.offset_codes           of the true codes; drawn: of drawn ones, as published
   vqbet.offset_weight=10       of the actions' error
   vqbet.temperature=0.5        of drawn codes
+  act.width=128, act.encoder_layers=2, act.decoder_layers=2, act.heads=4   of the transformer
+  act.style_weight=10          how little a demonstration's style may tell
 docs/how-to/train.md names the others."""
 
 if TYPE_CHECKING:
@@ -42,8 +44,8 @@ def add_parser(verbs: Any) -> None:
     train = verbs.add_parser(
         "train",
         help="train a policy",
-        description="Train a policy, strong and early weak checkpoint: a diffusion policy, or one that predicts codes\n"
-        "(VQ-BeT). Running the command again resumes.",
+        description="Train a policy, strong and early weak checkpoint: a diffusion policy, one that predicts codes\n"
+        "(VQ-BeT), or one that predicts a single chunk (ACT). Running the command again resumes.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -59,7 +61,7 @@ def add_parser(verbs: Any) -> None:
     train.add_argument("--batch", type=int, default=64, help="windows a step (default 64)")
     train.add_argument("--seed", type=int, default=0, help="of weights, order and noise (default 0)")
     train.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
-    train.add_argument("--family", default="diffusion", help="diffusion, flow or vqbet (default diffusion)")
+    train.add_argument("--family", default="diffusion", help="diffusion, flow, vqbet or act (default diffusion)")
     add_settings(train, "network.widths=[64,128]; see below")
     train.add_argument("--json", action="store_true", help="print the last losses as JSON")
     train.set_defaults(run=run_train)

@@ -63,6 +63,8 @@ class DecoderConfig(Criterion):
         action_horizon: actions executed before the next decision. 1 is closed loop; ``all`` (the ``H - (To - 1)``
             executable rows) is open loop.
         ema_weight: lambda, weight of the new prediction. The previous decision has the weight 1 - lambda.
+        ensemble: m, in place of ``ema_weight``: all predictions of an instant are averaged, the j-th of them with the
+            weight ``exp(-m j)``, the oldest first. Above 0 older ones count more. None: ``ema_weight`` holds.
         warm_start: ``renoise`` adds noise to the previous decision, so the samples differ;
             ``clean`` starts from it as it is, as the published code does.
         mode_size: K; None means ``min(3, samples // 2)``.
@@ -79,6 +81,7 @@ class DecoderConfig(Criterion):
     weak_samples: int | None = None
     action_horizon: ActionHorizon = 1
     ema_weight: Share = 0.5
+    ensemble: Annotated[float, Field(ge=-10, le=10)] | None = None
     warm_start: WarmStart = "renoise"
     mode_size: Count | None = None
     delay: Steps = 1

@@ -18,12 +18,13 @@ _KINDS: Final[Mapping[str, Callable[[str], Any]]] = {
     "mode_size": int,
     "decay": float,
     "ema_weight": float,
+    "ensemble": float,
     "warm_start": str,
 }
 BID_SETTINGS: Final = ("variant", "terms", "metric", "trim", "mode_size", "decay")
 READ_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "vanilla": (),
-    "ema": ("ema_weight",),
+    "ema": ("ema_weight", "ensemble"),
     "warmstart": ("warm_start",),
     "rtc": (),
     "delay": (),

@@ -16,6 +16,8 @@ MEASURES: Final = {
     "error": "distance to the demonstrated actions, mean over the horizon",
     "first": "distance of the first action",
     "last": "distance of the last action",
+    "random": "distance of a random one of its samples, in the mean: what chance would reach",
+    "gain": "how much nearer than that its choice is; 0 or less: no better than chance",
     "best": "distance of the nearest of its samples: what a perfect choice would reach",
     "covered": "share of decisions in which one of its samples is nearer than a quarter of a spread",
     "spread": "standard deviation of its samples, mean over the horizon",
@@ -82,6 +84,7 @@ class JudgedDecision:
         errors = self._scale.distances(chosen[:known], self._future[:known])
         found = {"error": float(errors.mean()), "first": float(errors[0]), "last": float(errors[-1])}
         found |= self._of_samples(samples)
+        found["gain"] = found["random"] - found["error"]
         if before is not None and len(before):
             shared = min(len(before), len(chosen))
             apart = self._scale.distances(chosen[:shared], before[:shared])
@@ -98,8 +101,10 @@ class JudgedDecision:
         key = samples.tobytes()
         if key not in self._known:
             known = min(samples.shape[1], len(self._future))
-            nearest = float(self._scale.distances(samples[:, :known], self._future[:known]).mean(axis=1).min())
+            apart = self._scale.distances(samples[:, :known], self._future[:known]).mean(axis=1)
+            nearest = float(apart.min())
             self._known[key] = {
+                "random": float(apart.mean()),
                 "best": nearest,
                 "covered": float(nearest < COVERED),
                 "spread": float(np.sqrt(np.mean((samples.std(axis=0) / self._scale.spread) ** 2))),

@@ -53,7 +53,20 @@ def markdown(found: dict[str, Any]) -> str:
     count = f"{found['episodes']} episodes ({ended}), {found['decisions']} decisions of each decoder"
     head = f"{count}; mean (95 % interval)"
     jerk = f"Jerk of what was demonstrated: {found['demonstrated_jerk']:.3g}."
-    return f"{head}\n\n{table}\n\n{jerk}\n\n{words}"
+    return "\n\n".join(filter(None, (head, table, chance(found), jerk, words)))
+
+
+def chance(found: dict[str, Any]) -> str:
+    """Return a sentence for each decoder that chose among samples, no better than at random; empty: none did."""
+    said = []
+    for name, item in found["decoders"].items():
+        gain, spread = (item["measures"][measure] for measure in ("gain", "spread"))
+        if spread[0] > 0 and gain[1] <= 0:
+            what = "worse than" if gain[2] < 0 else "no better than"
+            said.append(
+                f"{name} chose {what} a random one of its samples: its gain is {cell(gain)}, which is not above 0."
+            )
+    return "\n".join(said)
 
 
 def draw(found: dict[str, Any], path: Path) -> None:
@@ -122,6 +135,7 @@ def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, targ
         facts="".join(f"<div><b>{value}</b><span>{name}</span></div>" for name, value in facts.items()),
         head="".join(f"<th>{escape(name)}</th>" for name in found["decoders"]),
         rows="\n".join(_row(name, text, found) for name, text in MEASURES.items()),
+        chance=escape(chance(found)),
         jerk=f"{found['demonstrated_jerk']:.3g}",
         picture=base64.b64encode(picture.read_bytes()).decode(),
         decoders=json.dumps(list(found["decoders"])).replace("<", "\\u003c"),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BidError
+from bid_ros.policy.act.settings import ActSettings
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.vqbet.codes import VqBetSettings
@@ -78,7 +79,7 @@ class ImportedPolicy:
     action_dim: int
     encoder: "ObservationNetwork"
     denoiser: "nn.Module"
-    settings: DiffusionConfig | VqBetSettings
+    settings: DiffusionConfig | VqBetSettings | ActSettings
     observation: Mapping[str, LinearNormaliser]
     action: LinearNormaliser
     action_spread: NDArray[np.float64]
@@ -104,12 +105,14 @@ class ImportOptions:
         sampling_steps: steps of a sample; None: the checkpoint's own.
         text: what the robot is told, for a policy that reads a text; empty: the description of the task.
         clip: folder with ``config.json`` and ``tokenizer.json`` of the CLIP that a policy reads texts with.
+        cameras: images of a policy whose checkpoint does not name them.
     """
 
     sampler: str = ""
     sampling_steps: int | None = None
     text: str = ""
     clip: str = ""
+    cameras: tuple[NetworkFeature, ...] = ()
 
 
 def denoising(fields: Any, sampler: str, steps: int | None, options: ImportOptions) -> DiffusionConfig:
@@ -148,15 +151,18 @@ def _told(value: Any) -> dict[str, Any]:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else {"": value}
 
 
-def check_same(strong: ImportedPolicy, weak: ImportedPolicy) -> None:
-    """Raise BidError unless two policies differ in their weights alone, as two checkpoints of one training do."""
+def check_same(strong: ImportedPolicy, weak: ImportedPolicy, what: str = "is no earlier checkpoint of") -> None:
+    """Raise BidError unless two policies differ in their weights alone, as two checkpoints of one training do.
+
+    ``what``: what the second is not to the first, for the sentence.
+    """
     for name in ("kind", "features", "observation_steps", "horizon", "action_dim", "past_rows", "settings"):
         wanted, found = (_told(getattr(policy, name)) for policy in (strong, weak))
         for part in sorted(wanted.keys() | found.keys()):
             if wanted.get(part) != found.get(part):
-                what = f"{name.replace('_', ' ')} {part}".strip()
+                which = f"{name.replace('_', ' ')} {part}".strip()
                 raise BidError(
-                    f"{weak.source} is no earlier checkpoint of {strong.source}: its {what} is {found.get(part)}; "
+                    f"{weak.source} {what} {strong.source}: its {which} is {found.get(part)}; "
                     f"valid is {wanted.get(part)}"
                 )
     pairs = [("action", strong.action, weak.action)]
@@ -164,6 +170,6 @@ def check_same(strong: ImportedPolicy, weak: ImportedPolicy) -> None:
     for name, one, other in pairs:
         if not (np.array_equal(one.minimum, other.minimum) and np.array_equal(one.maximum, other.maximum)):
             raise BidError(
-                f"{weak.source} is no earlier checkpoint of {strong.source}: the statistics of '{name}' differ; valid "
-                "are two checkpoints of one training"
+                f"{weak.source} {what} {strong.source}: the statistics of '{name}' differ; valid are two checkpoints "
+                "of one training"
             )

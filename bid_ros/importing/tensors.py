@@ -1,6 +1,7 @@
 """Tensors of checkpoints: read by name, checked, and put into networks."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +37,16 @@ def read_safetensors(path: Path) -> "dict[str, torch.Tensor]":
 def without_prefix(tensors: "Mapping[str, torch.Tensor]", prefix: str) -> "dict[str, torch.Tensor]":
     """Return the tensors whose name begins with ``prefix``, by the rest of their name."""
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def renamed(tensors: "Mapping[str, torch.Tensor]", patterns: Iterable[tuple[str, str]]) -> "dict[str, torch.Tensor]":
+    """Return the tensors with each pattern in their names replaced, one pattern after the other."""
+    found = {}
+    for name, value in tensors.items():
+        for pattern, ours in patterns:
+            name = re.sub(pattern, ours, name)
+        found[name] = value
+    return found
 
 
 def fill(network: "nn.Module", tensors: "Mapping[str, torch.Tensor]", where: str, prefix: str = "") -> None:

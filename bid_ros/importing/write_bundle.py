@@ -3,7 +3,8 @@
 The contract of the graphs: :mod:`bid_ros.policy.diffusion.policy`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bid_ros.core.errors import BundleError
+from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.task import Task
 from bid_ros.importing.matching import space_for
 from bid_ros.importing.networks.observation import ObservationNetwork
@@ -21,6 +22,7 @@ from bid_ros.importing.policy import GraphExample, ImportedPolicy, check_same
 from bid_ros.learning.bundling import check_replaceable, replaced
 from bid_ros.learning.graphs import FunctionGraph, SamplerGraph, export_graph
 from bid_ros.learning.run_folder import command_line
+from bid_ros.policy.act.settings import MOST_MEMBERS, ActSettings, member_role
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
@@ -41,6 +43,7 @@ def write_imported(
     out: str | Path,
     task: Task,
     space: Space | None = None,
+    also: Sequence[ImportedPolicy] = (),
 ) -> Bundle:
     """Write a bundle beside ``out``, compare it with PyTorch, and put it in place of an old one.
 
@@ -50,23 +53,26 @@ def write_imported(
         out: folder of the bundle, which is named after it. An old bundle is replaced; anything else is refused.
         task: it will be used for.
         space: which columns of the network are what; None: as the task's section ``data`` says.
+        also: further checkpoints of a policy that draws nothing, to choose among.
 
     Raises:
-        BidError: the policy does not fit the task, or the weak one is of another training.
+        BidError: the policy does not fit the task, the weak one is of another training, or another checkpoint does not
+            fit beside it.
         BundleError: ``out`` is not a bundle, or a graph differs from PyTorch.
     """
     folder = Path(out)
     check_replaceable(folder)
     space = space_for(strong, task, space)
     centre = (strong.action.maximum + strong.action.minimum) / 2
-    if weak is not None:
-        check_same(strong, weak)
+    settings = _settings(strong, weak, also)
     graphs: dict[str, dict[str, str] | None] = {"weak": None}
     differences: dict[str, dict[str, float]] = {}
     with replaced(folder) as new:
-        for strength, policy in (("strong", strong), ("weak", weak)):
-            if policy is not None:
-                graphs[strength], differences[strength] = write_graphs(policy, new, strength)
+        for strength, policies in (("strong", (strong, *also)), ("weak", () if weak is None else (weak,))):
+            for number, policy in enumerate(policies, 1):
+                roles, found = write_graphs(policy, new, strength, number)
+                graphs[strength] = {**(graphs.get(strength) or {}), **roles}
+                differences[strength] = {**differences.get(strength, {}), **found}
         write_bundle_manifest(
             new,
             task,
@@ -74,20 +80,48 @@ def write_imported(
             observation=strong.observation,
             action=strong.action,
             action_spread=task_spread(space, task, centre, strong.action_spread),
-            settings=strong.settings,
+            settings=settings,
             family=strong.family,
             graphs=graphs,
-            provenance=_provenance(strong, weak, differences),
+            provenance=_provenance(strong, weak, differences, also),
             any_size=True,
             space=space,
         )
     return load_bundle(folder, task)
 
 
+def _settings(strong: ImportedPolicy, weak: ImportedPolicy | None, also: Sequence[ImportedPolicy]) -> Any:
+    """Return the settings of the bundle. Raises BidError if the other policies do not fit the strong one."""
+    settings = strong.settings
+    if not isinstance(settings, ActSettings):
+        if also:
+            raise BidError(
+                f"{strong.source} draws its own candidates, so no other checkpoint can be one; valid with a policy of "
+                f"type {strong.kind} is --weak, an earlier checkpoint to tell bad samples by"
+            )
+        if weak is not None:
+            check_same(strong, weak)
+        return settings
+    if weak is not None:
+        raise BidError(
+            f"{strong.source} draws no samples, so a weak policy has none to contrast them with; valid is --also "
+            f"{weak.source}, which makes the earlier checkpoint a candidate"
+        )
+    for other in also:
+        check_same(strong, other, "is no candidate beside")
+    if 1 + len(also) > MOST_MEMBERS:
+        raise BidError(f"--also names {len(also)} checkpoints; valid are up to {MOST_MEMBERS - 1}")
+    return replace(settings, members=1 + len(also))
+
+
 def _provenance(
-    strong: ImportedPolicy, weak: ImportedPolicy | None, differences: Mapping[str, Mapping[str, float]]
+    strong: ImportedPolicy,
+    weak: ImportedPolicy | None,
+    differences: Mapping[str, Mapping[str, float]],
+    also: Sequence[ImportedPolicy],
 ) -> dict[str, Any]:
-    sources = {"strong": strong.source} | ({} if weak is None else {"weak": weak.source})
+    sources: dict[str, Any] = {"strong": strong.source} | ({} if weak is None else {"weak": weak.source})
+    sources |= {"also": [item.source for item in also]} if also else {}
     return {
         **strong.provenance,
         "imported": {"type": strong.kind, **sources},
@@ -111,18 +145,22 @@ def _condition(encoder: ObservationNetwork, *values: torch.Tensor) -> torch.Tens
     return encoder.condition(points, dict(zip(encoder.vectors, given, strict=True)))
 
 
-def write_graphs(policy: ImportedPolicy, folder: Path, strength: str) -> tuple[dict[str, str], dict[str, float]]:
+def write_graphs(
+    policy: ImportedPolicy, folder: Path, strength: str, member: int = 1
+) -> tuple[dict[str, str], dict[str, float]]:
     """Write the graphs of a policy; return their file names by role, and how they differ from PyTorch.
 
     Args:
         policy: with its weights.
         folder: of the bundle.
         strength: ``strong`` or ``weak``.
+        member: number of a policy among several, which its roles end in from the second on.
 
     Raises:
         BundleError: a graph differs from PyTorch or is too large, or a feature has a name that the graphs use.
     """
     examples = (policy.graph_examples or _graph_examples)(policy)
+    examples = {member_role(role, member): example for role, example in examples.items()}
     roles, differences = {}, {}
     runtime = build_runtime("onnx")
     for role, (network, feeds, output, axes) in examples.items():

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.consistency import valid_steps
 from bid_ros.learning.families import (
+    Networks,
     bundle_networks,
     bundle_settings,
     new_networks,
@@ -42,6 +43,7 @@ def export(
     tolerance: float = 1e-4,
     sampling_steps: int | None = None,
     temperature: float | None = None,
+    also: Sequence[str | Path] = (),
 ) -> Bundle:
     """Write the bundle of a complete training run, after comparing its results with PyTorch.
 
@@ -61,9 +63,10 @@ def export(
         sampling_steps: network calls a sample of a diffusion policy; default: those of the run. Training does not
             depend on them.
         temperature: of the codes of VQ-BeT; default: that of the run.
+        also: further runs of the family act, whose policies are candidates beside that of ``run``.
 
     Raises:
-        BidError: the run is missing, damaged, incomplete, or of another task.
+        BidError: the run is missing, damaged, incomplete, or of another task; or another run does not fit beside it.
         BundleError: ``out`` is not a bundle, a file is too large, or a graph differs from PyTorch.
     """
     folder, out = RunFolder(run), Path(out)
@@ -71,9 +74,27 @@ def export(
     config = sampled_as(config, sampling_steps, temperature)
     if about["task_signature"] != task.signature():
         raise BidError(f"{run} was trained for another version of task '{about.get('task')}' than '{task.name}'")
+    others = [_beside(RunFolder(path), about, config) for path in also]
     with replaced(out) as new:
-        _write(folder, new, task, config, about, name or out.name, half, weak, tolerance)
+        _write(folder, new, task, config, about, name or out.name, half, weak, tolerance, others)
     return load_bundle(out, task)
+
+
+def _beside(folder: RunFolder, about: Mapping[str, Any], config: TrainConfig) -> RunFolder:
+    """Return the folder of a run whose policy may be a candidate beside another. Raises BidError if it may not."""
+    if config.family != "act":
+        raise BidError(
+            f"{folder.path} is given too, but the family {config.family} draws its own candidates; leave it out"
+        )
+    own = folder.about()
+    for name in ("task_signature", "observation", "action"):
+        if own[name] != about[name]:
+            raise BidError(f"{folder.path} is no candidate: its {name} differs; valid is a run on the same data")
+    if folder.config().family != "act" or folder.config().action_reference != config.action_reference:
+        raise BidError(
+            f"{folder.path} is no candidate: valid is a run of the family act with the same action_reference"
+        )
+    return folder
 
 
 def export_again(
@@ -221,6 +242,17 @@ def replaced(out: Path) -> Iterator[Path]:
         new.rename(out)
 
 
+def _trained(folder: RunFolder, strength: str, task: Task, config: TrainConfig) -> tuple[int, Networks]:
+    """Return steps and networks of a run's policy. Raises BidError if they do not fit its configuration."""
+    checkpoint, networks = folder.load(strength), new_networks(task, config)
+    try:
+        networks.load_state_dict(checkpoint["weights"])
+    except (KeyError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise BidError(f"{folder.path / strength}.pt does not fit the run's configuration: {reason}") from error
+    return int(checkpoint["step"]), networks.eval()
+
+
 def _write(
     folder: RunFolder,
     out: Path,
@@ -231,27 +263,27 @@ def _write(
     half: bool,
     weak: bool,
     tolerance: float,
+    others: Sequence[RunFolder],
 ) -> None:
     graphs: dict[str, dict[str, str] | None] = {"weak": None}
     steps, differences = {}, {}
-    for strength in ("strong", "weak") if weak else ("strong",):
-        checkpoint, networks = folder.load(strength), new_networks(task, config)
-        steps[f"steps_{strength}"] = int(checkpoint["step"])
-        try:
-            networks.load_state_dict(checkpoint["weights"])
-        except (KeyError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
-            raise BidError(f"{folder.path / strength}.pt does not fit the run's configuration: {reason}") from error
+    for strength in ("strong", "weak") if weak and config.family != "act" else ("strong",):
+        steps[f"steps_{strength}"], networks = _trained(folder, strength, task, config)
         graphs[strength], differences[strength] = write_graphs(
-            networks.eval(), out, task, bundle_settings(config), strength, half, tolerance
+            networks, out, task, bundle_settings(config), strength, half, tolerance
         )
+    for number, other in enumerate(others, 2):
+        _, networks = _trained(other, "strong", task, other.config())
+        roles, found = write_graphs(networks, out, task, None, "strong", half, tolerance, number)
+        graphs["strong"] = {**(graphs["strong"] or {}), **roles}
+        differences["strong"] |= found
     _share_equal(out, graphs)
     provenance = {
         "commit": about.get("commit", "unknown"),
         "export_commit": source_commit(),
         "data_sha256": about["data_sha256"],
         "data_episodes": about.get("data_episodes"),
-        "seeds": [config.seed],
+        "seeds": [config.seed, *(other.config().seed for other in others)],
         **steps,
         "command": about.get("command", ""),
         "export_command": command_line(),
@@ -268,7 +300,7 @@ def _write(
         observation={key: LinearNormaliser(**value) for key, value in about["observation"].items()},
         action=LinearNormaliser(**about["action"]),
         action_spread=about["action_spread"],
-        settings=bundle_settings(config),
+        settings=bundle_settings(config, 1 + len(others)),
         graphs=graphs,
         provenance=provenance,
         action_reference=config.action_reference,

@@ -142,6 +142,35 @@ class VqBetConfig:
 
 
 @settings
+class ActConfig:
+    """Sizes of ACT's transformer, and how it is trained. The defaults are for a CPU; the published one is 512 wide.
+
+    Attributes:
+        width: of a token.
+        heads: of the attention.
+        hidden: of the two layers behind the attention.
+        encoder_layers, decoder_layers: their numbers. The encoder of the style has as many as the encoder.
+        latent: size of the style.
+        style_weight: of the divergence of the style from a standard normal one.
+
+    Raises:
+        BidError: for a value outside its range.
+    """
+
+    width: Size = 128
+    heads: Annotated[int, Field(ge=1, le=32)] = 4
+    hidden: Size = 256
+    encoder_layers: Annotated[int, Field(ge=1, le=32)] = 2
+    decoder_layers: Annotated[int, Field(ge=1, le=32)] = 2
+    latent: Size = 8
+    style_weight: Weight = 10.0
+
+    def __post_init__(self) -> None:
+        if self.width % self.heads:
+            raise BidError(f"act: width is {self.width}; valid with {self.heads} heads is a multiple of {self.heads}")
+
+
+@settings
 class TrainConfig:
     """One training run. The same configuration, data, machine and thread count give the same weights.
 
@@ -161,7 +190,7 @@ class TrainConfig:
         validation_share: share of held-out episodes, at least one of two or more. 0: none.
         validate_every, checkpoint_every, log_every: steps between validations, checkpoints and log lines.
         family: of the policy.
-        network, augment, diffusion, vqbet: see there. Of ``vqbet``, ``network`` only sizes the image encoders.
+        network, augment, diffusion, vqbet, act: see there. Of the last two, ``network`` only sizes the image encoders.
 
     Raises:
         BidError: for a value outside its range.
@@ -184,11 +213,12 @@ class TrainConfig:
     validate_every: Count = 500
     checkpoint_every: Count = 500
     log_every: Count = 50
-    family: Literal["diffusion", "vqbet"] = "diffusion"
+    family: Literal["diffusion", "vqbet", "act"] = "diffusion"
     network: NetworkConfig = NetworkConfig()
     augment: AugmentConfig = AugmentConfig()
     diffusion: DiffusionConfig = DiffusionConfig()
     vqbet: VqBetConfig = VqBetConfig()
+    act: ActConfig = ActConfig()
 
     def __post_init__(self) -> None:
         if self.weak_steps > self.steps:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import onnx
@@ -14,11 +14,14 @@ from torch import nn
 from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import Task
+from bid_ros.learning.act.graphs import compare_act, write_act
+from bid_ros.learning.act.network import ActNetworks
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.graphs import compare, encoding_roles, round_weights, store_half, write_diffusion
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.vqbet.graphs import compare_vqbet, write_vqbet
 from bid_ros.learning.vqbet.network import VqBetNetworks
+from bid_ros.policy.act.settings import ActSettings, member_role
 from bid_ros.policy.base import Bundle, Graphs
 from bid_ros.policy.bundle import DIFFUSION
 from bid_ros.policy.diffusion.policy import ENCODING
@@ -27,12 +30,15 @@ from bid_ros.policy.runtimes.registry import build_runtime
 from bid_ros.policy.vqbet.codes import VqBetSettings
 
 MOST_STEPS_OF_ONE_GRAPH: Final = 8  # more take long to compile
-_SAMPLED_BY: Final = {"diffusion": "sampling_steps", "vqbet": "temperature"}
+_SAMPLED_BY: Final = {"diffusion": "sampling_steps", "vqbet": "temperature"}  # of others nothing is drawn
+Networks: TypeAlias = PolicyNetworks | VqBetNetworks | ActNetworks
 _OF_NORMALISATION = ("onnx::Mul_", "onnx::Add_")
 
 
-def new_networks(task: Task, config: TrainConfig) -> PolicyNetworks | VqBetNetworks:
+def new_networks(task: Task, config: TrainConfig) -> Networks:
     """Return untrained networks. Raises BidError if the sizes do not fit the task."""
+    if config.family == "act":
+        return ActNetworks(task, config.network, config.act)
     if config.family == "vqbet":
         return VqBetNetworks(task, config.network, config.vqbet)
     return PolicyNetworks(task, config.network)
@@ -63,21 +69,24 @@ def _changes(family: str, sampling_steps: int | None, temperature: float | None)
     return changes
 
 
-def bundle_settings(config: TrainConfig) -> DiffusionConfig | VqBetSettings:
-    """Return the family's section of ``bundle.yaml``."""
+def bundle_settings(config: TrainConfig, members: int = 1) -> DiffusionConfig | VqBetSettings | ActSettings:
+    """Return the family's section of ``bundle.yaml``. ``members``: runs whose policies are candidates."""
+    if config.family == "act":
+        return ActSettings(members)
     if config.family == "vqbet":
         return VqBetSettings(config.vqbet.codes, config.vqbet.temperature)
     return config.diffusion
 
 
 def write_graphs(
-    networks: PolicyNetworks | VqBetNetworks,
+    networks: Networks,
     out: Path,
     task: Task,
     sampling: Any,
     strength: str,
     half: bool = True,
     tolerance: float = 1e-4,
+    member: int = 1,
 ) -> tuple[dict[str, str], dict[str, float]]:
     """Write the graphs of one policy; return their file names by role, and how they differ from PyTorch.
 
@@ -91,31 +100,39 @@ def write_graphs(
         strength: ``strong`` or ``weak``.
         half: store weights as float16.
         tolerance: largest difference, normalised units; ten times that for a whole chunk.
+        member: number of a policy among several, which its roles end in from the second on.
 
     Raises:
         BundleError: a graph differs from PyTorch by more than ``tolerance``.
     """
-    if isinstance(networks, VqBetNetworks):
+    if isinstance(networks, ActNetworks):
+        roles = []
+    elif isinstance(networks, VqBetNetworks):
         roles = ["decoder"]
     else:
         roles = ["denoiser", *["sampler"] * (sampling.sampling_steps <= MOST_STEPS_OF_ONE_GRAPH)]
-    names = {role: f"{strength}_{role}.onnx" for role in (*encoding_roles(task), *roles)}
+    names = {role: f"{strength}_{member_role(role, member)}.onnx" for role in (*encoding_roles(task), *roles)}
     files, runtime = {role: out / name for role, name in names.items()}, build_runtime("onnx")
     if half:
         round_weights(networks)
-    if isinstance(networks, VqBetNetworks):
+    if isinstance(networks, ActNetworks):
+        write_act(networks, task, files)
+    elif isinstance(networks, VqBetNetworks):
         write_vqbet(networks, task, files)
     else:
         write_diffusion(networks, task, sampling, files)
     if half:
         for path in files.values():
             store_half(path)
-    if isinstance(networks, VqBetNetworks):
+    if isinstance(networks, ActNetworks):
+        differences = compare_act(networks, files, runtime, task)
+    elif isinstance(networks, VqBetNetworks):
         differences = compare_vqbet(networks, files, runtime, task)
     else:
         differences = compare(networks, files, runtime, task, sampling)
     _check(differences, strength, tolerance)
-    return names, differences
+    named = {member_role(role, member): name for role, name in names.items()}
+    return named, {member_role(role, member): value for role, value in differences.items()}
 
 
 def _check(differences: Mapping[str, float], strength: str, tolerance: float) -> None:

@@ -18,6 +18,7 @@ from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.windows import batch_windows, spread_windows
 from bid_ros.policy.diffusion.sampler import noise_levels
+from bid_ros.policy.normalise import LinearNormaliser
 
 MOST_KEPT: Final = 0.9999  # of the averaged weights' past
 VALIDATION_SEED: Final = 20_000_000  # away from the seeds of training steps
@@ -102,6 +103,12 @@ def assign_noise(actions: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
     distances = torch.cdist(actions.flatten(1), noise.flatten(1))
     _, order = linear_sum_assignment(distances.cpu().numpy())
     return noise[torch.from_numpy(order).to(noise.device)]
+
+
+def goal_error(guess: torch.Tensor, goals: torch.Tensor, ranges: LinearNormaliser) -> float:
+    """Return the mean distance of guessed goals ``(B, 3)`` from the true ones, both normalised by ``ranges``, in mm."""
+    scale = torch.as_tensor(500 * (ranges.maximum - ranges.minimum), dtype=guess.dtype, device=guess.device)
+    return float(((guess - goals) * scale).norm(dim=1).mean())
 
 
 class Trainer(Descent, ABC):
@@ -195,8 +202,6 @@ class DiffusionTrainer(Trainer):
         levels = noise_levels(self._config.diffusion)
         signal, noise = (torch.from_numpy(part).to(self._device, torch.float32) for part in levels)
         self._signal, self._noise = signal[:, None, None], noise[:, None, None]
-        goal = self._data.goal
-        self._goal_scale = None if goal is None else 500 * (goal.maximum - goal.minimum)  # to mm
         return PolicyNetworks(task, self._config.network)
 
     def advance(self) -> dict[str, float]:
@@ -215,8 +220,10 @@ class DiffusionTrainer(Trainer):
         """
         batch = self._data.batch(windows, self._device)
         values = {"val_loss": self._losses(self.averaged, batch, seed)["loss"].item()}
-        if self.averaged.goal is not None and batch.goals is not None:
-            values["val_goal_mm"] = self._goal_error(self.averaged.goal, batch, batch.goals)
+        goal = self._data.goal
+        if self.averaged.goal is not None and batch.goals is not None and goal is not None:
+            guess = self.averaged.goal(self.averaged.encoder.features(batch.images, batch.vectors))
+            values["val_goal_mm"] = goal_error(guess, batch.goals, goal)
         return values
 
     def _losses(self, networks: PolicyNetworks, batch: Batch, seed: int) -> dict[str, torch.Tensor]:
@@ -234,8 +241,3 @@ class DiffusionTrainer(Trainer):
         noisy = self._signal[level] * batch.actions + self._noise[level] * noise
         wanted = {"epsilon": noise, "sample": batch.actions, "velocity": batch.actions - noise}
         return networks.losses(batch, noisy, level, wanted[settings.prediction])
-
-    def _goal_error(self, head: nn.Module, batch: Batch, goals: torch.Tensor) -> float:
-        guess = head(self.averaged.encoder.features(batch.images, batch.vectors))
-        scale = torch.as_tensor(self._goal_scale, dtype=guess.dtype, device=guess.device)
-        return float(((guess - goals) * scale).norm(dim=1).mean())

@@ -3,7 +3,7 @@
 import ctypes
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ from tqdm import tqdm
 from bid_ros.core.errors import BidError
 from bid_ros.core.plot_style import COLORS, INK, clean, figure_of, save
 from bid_ros.core.task import Task
+from bid_ros.learning.act.trainer import ActTrainer
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.run_folder import RunFolder, command_line, source_commit
@@ -29,6 +30,11 @@ M_TRIM_THRESHOLD: Final = -1
 M_TOP_PAD: Final = -2
 M_MMAP_MAX: Final = -4
 LARGEST: Final = 2**31 - 1
+TRAINERS: Final[dict[str, Callable[..., Trainer]]] = {
+    "diffusion": DiffusionTrainer,
+    "vqbet": VqBetTrainer,
+    "act": ActTrainer,
+}
 
 
 def keep_freed_memory() -> bool:
@@ -61,9 +67,9 @@ def plot_log(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     left = axes[0, 0]
     for key, label in (("loss", "training"), ("val_loss", "held-out episodes, averaged weights")):
         _curve(left, lines, key, label)
-    what = (
-        "loss of codes and offsets" if any("code_loss" in row for row in lines) else "denoising loss, normalised units"
-    )
+    what = "denoising loss, normalised units"
+    for key, named in (("code_loss", "loss of codes and offsets"), ("style_loss", "mean error, normalised units")):
+        what = named if any(key in row for row in lines) else what
     left.set(xlabel="step", ylabel=what, yscale="log")
     if panels == 2:
         _curve(axes[0, 1], lines, "val_goal_mm", "held-out episodes, averaged weights")
@@ -126,8 +132,7 @@ def train(
     training, validation = (np.flatnonzero(mask) for mask in (~held[data.owners], held[data.owners]))
     if len(training) == 0:
         raise BidError("every window of the data set is held out for validation; lower validation_share")
-    family = VqBetTrainer if config.family == "vqbet" else DiffusionTrainer
-    trainer: Trainer = family(task, data, training, validation, config, device)
+    trainer: Trainer = TRAINERS[config.family](task, data, training, validation, config, device)
     folder = RunFolder(out)
     folder.begin(_about(config, data_set, data, task, held), trains=True)
     if folder.has("checkpoint"):

@@ -14,8 +14,9 @@ from bid_ros.core.task import Task
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.ranges import task_ranges
+from bid_ros.policy.registry import most_samples
 
-DECODER = "bid"
+DECODER, ALONE = "bid", "vanilla"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def compare_policies(
     The memory of the decisions is the reference's for both. So one different choice is one difference, not the first of
     many.
     """
-    decoder = bundle_decoder(DECODER, bundle, task, samples, 1)
+    decoder = bundle_decoder(_decoder(bundle), bundle, task, samples, 1)
     maker = DecisionMaker(reference, decoder, task)
     differences, same = [], []
     for observation in observations:
@@ -69,7 +70,8 @@ def decision_times(
     warm_up: int = 5,
 ) -> list[NDArray[np.float64]]:
     """Return the durations of whole decisions, ms, of each policy with its N. All alternate, in changing order."""
-    makers = [DecisionMaker(policy, bundle_decoder(DECODER, bundle, task, n, 1), task) for policy, n in policies]
+    name = _decoder(bundle)
+    makers = [DecisionMaker(policy, bundle_decoder(name, bundle, task, n, 1), task) for policy, n in policies]
     times: list[list[float]] = [[] for _ in makers]
     rng = np.random.default_rng(0)
     for turn in range(warm_up + rounds):
@@ -86,6 +88,11 @@ def _anew(values: Mapping[str, NDArray[Any]], number: int) -> dict[str, NDArray[
     """Return values whose images differ from those before: a policy does not encode a frame twice."""
     mask = np.uint8(number % 256)
     return {name: value ^ mask if value.dtype == np.uint8 else value for name, value in values.items()}
+
+
+def _decoder(bundle: Bundle) -> str:
+    """Return the decoder that both policies decide with: one that chooses, where there is something to choose."""
+    return ALONE if most_samples(bundle) == 1 else DECODER
 
 
 def random_observations(bundle: Bundle, task: Task, count: int, seed: int = 0) -> list[Observation]:

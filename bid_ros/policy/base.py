@@ -172,6 +172,7 @@ class PolicyFamily:
         load: turns a bundle, its task, a runtime or the name of one, and a number of threads into the policy. Raises
             BundleError if a graph does not fit the family and the task.
         denoises: whether samples are denoised. If not, no decoder that starts or guides the denoising is taken.
+        most_samples: turns the settings into the largest number of samples of a decision; None: any number.
     """
 
     name: str
@@ -180,3 +181,4 @@ class PolicyFamily:
     load: Callable[[Bundle, Task, str | Runtime, int], Policy]
     optional: tuple[str, ...] = ()
     denoises: bool = True
+    most_samples: Callable[[Any], int | None] = lambda settings: None

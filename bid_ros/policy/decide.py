@@ -26,7 +26,7 @@ from bid_ros.decoding.lead import LeadDecoder
 from bid_ros.policy.base import Bundle, Policy, policy_history
 from bid_ros.policy.draft import Draft
 from bid_ros.policy.publishable import publishable
-from bid_ros.policy.registry import FAMILIES
+from bid_ros.policy.registry import FAMILIES, most_samples
 from bid_ros.policy.second_best import Screening, SecondBest
 
 CLEARANCE: Final = 0.01  # m, from the workspace's edge: an arm overshoots a set-point by millimetres
@@ -238,18 +238,21 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
         name: of the decoder; its settings may follow, as in ``bid:variant=paper``.
         bundle: a checked bundle.
         task: the task it was checked against.
-        samples: N, strong samples a decision, and as many weak ones.
+        samples: N, strong samples a decision, and as many weak ones; fewer where the bundle has no more.
         action_horizon: actions executed before the next decision; 1 is closed loop.
 
     Raises:
         DecodingError: there is no such decoder, a value is outside its range, the decoder starts or guides a denoising
-            that the bundle's family does not have, or it leads a position and the task commands joints.
+            that the bundle's family does not have, it chooses among samples and the policy has one chunk for an
+            observation, or it leads a position and the task commands joints.
     """
     rows = task.horizon - task.observation_steps + 1
     if not 1 <= action_horizon <= rows:
         raise DecodingError(f"action_horizon is {action_horizon}; valid is 1 to {rows}, the actions of a chunk")
+    most = most_samples(bundle)
     config = DecoderConfig(
-        samples=samples,
+        # Of one chunk alone it is asked below whether the decoder would choose among several.
+        samples=samples if most is None or most == 1 else min(samples, most),
         weak_samples=0 if bundle.weak is None else samples,
         action_horizon=action_horizon,
         weights=feature_weights(
@@ -270,7 +273,19 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
             f"decoder '{decoder.name}' changes the denoising of samples, but the family {bundle.family} denoises "
             "nothing; valid is one that does not, such as vanilla, ema or bid"
         )
+    _check_candidates(decoder, bundle, task)
     return decoder
+
+
+def _check_candidates(decoder: Decoder, bundle: Bundle, task: Task) -> None:
+    """Raise DecodingError if a decoder chooses among samples and the policy has one chunk for an observation."""
+    first = DecodeRequest(0, task.dt_ns, task.observation_steps, task.horizon, task.action_dim)
+    if most_samples(bundle) == 1 and decoder.propose(first).strong > 1:
+        raise DecodingError(
+            f"decoder '{decoder.name}' chooses among samples, but the policy of the family {bundle.family} is "
+            "deterministic: it has one chunk for an observation, so N is 1; valid is a decoder that takes one, such as "
+            "vanilla or ema, or a bundle of several checkpoints (bid policy import --also)"
+        )
 
 
 def _lead(task: Task) -> LeadConfig:

@@ -50,6 +50,16 @@ def _check_spec(what: str, found: TensorSpec, wanted: TensorSpec) -> None:
         raise BundleError(f"{what} is {found.dtype} {found.shape}; valid is {wanted.dtype} {wanted.shape}")
 
 
+def with_past(ahead: Array, past: int) -> Array:
+    """Return chunks ``(N, past + R, D)`` of predicted rows ``(N, R, D)``.
+
+    The past continues their first step backwards. Nobody executes those rows: they only give a chunk its shape.
+    """
+    step = ahead[:, 1:2] - ahead[:, :1] if ahead.shape[1] > 1 else np.zeros_like(ahead)
+    whole: Array = np.concatenate([ahead[:, :1] - step * np.arange(past, 0, -1)[:, None], ahead], axis=1)
+    return whole
+
+
 class FrameEncoder:
     """Turns the frames of an observation into key points, and remembers those of the observation before.
 

@@ -41,6 +41,11 @@ def load_policy(bundle: Bundle, task: Task, runtime: str | Runtime = "auto", thr
     return SpacedPolicy(policy, bundle.space, task) if bundle.space else policy
 
 
+def most_samples(bundle: Bundle) -> int | None:
+    """Return the largest number of samples that a bundle's policy has for a decision; None: it draws any number."""
+    return FAMILIES.find(bundle.family).most_samples(bundle.settings)
+
+
 def start_policy(
     bundle: Bundle,
     task: Task,

@@ -3,6 +3,7 @@
 Usage: full_size_policies.py NAME OUT
   diffusion  one camera 96x96 (crop 84), ResNet-18, U-Net 512-1024-2048, horizon 16: the sizes of Push-T
   vqbet      the same camera, five steps, transformer of 8 layers of 512
+  act        one camera 480x480, ResNet-18, transformer of 4 and 1 layers of 512, 100 rows
   flow       type multi_task_dit, which follows a flow: one camera 224x224, CLIP ViT-B/16, transformer of 6 layers of
              512, horizon 32
 
@@ -23,8 +24,11 @@ from safetensors.torch import save_file
 
 from bid_ros.importing.networks.clip import TextTransformer, VisionTransformer
 from bid_ros.importing.networks.observation import KeypointNetwork
+from bid_ros.importing.networks.resnet import trunk
 from bid_ros.importing.networks.transformer import DiffusionTransformer
 from bid_ros.importing.networks.unet import ConditionalUnet
+from bid_ros.importing.tensors import UNUSED, renamed
+from bid_ros.learning.act.transformer import ActSizes, ActTransformer
 
 STATE, IMAGE = "observation.state", "observation.image"
 MODES: Final = {"VISUAL": "MEAN_STD", "STATE": "MIN_MAX", "ACTION": "MIN_MAX"}
@@ -41,12 +45,20 @@ SIZES: Final[dict[str, dict[str, Any]]] = {
     "diffusion": {"type": "diffusion", "steps": 2, "rows": 16, "state": 2, "action": 2, "image": 96},
     "vqbet": {"type": "vqbet", "steps": 5, "rows": 9, "state": 2, "action": 2, "image": 96},
     "flow": {"type": "multi_task_dit", "steps": 2, "rows": 32, "state": 7, "action": 7, "image": 224},
+    "act": {"type": "act", "steps": 1, "rows": 100, "state": 14, "action": 14, "image": 480},
 }
 FIELDS: Final[dict[str, dict[str, Any]]] = {
     "diffusion": {"horizon": 16, "noise_scheduler_type": "DDPM", "num_train_timesteps": 100},
     "vqbet": {"action_chunk_size": ROWS},
     "flow": {"horizon": 32, "objective": "flow_matching", "num_integration_steps": 100},
+    "act": {"chunk_size": 100},
 }
+# Our names of a residual network, which is a sequence, and torchvision's.
+TORCHVISION: Final = (
+    (r"^0\.", "conv1."),
+    (r"^1\.", "bn1."),
+    *((rf"^{3 + level}\.", f"layer{level}.") for level in range(1, 5)),
+)
 
 
 def write(name: str, out: Path) -> Path:
@@ -54,7 +66,7 @@ def write(name: str, out: Path) -> Path:
     torch.manual_seed(0)
     sizes, folder = SIZES[name], out / "policy"
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {"diffusion": _diffusion, "vqbet": _vqbet, "flow": _flow}[name](sizes)
+    tensors = {"diffusion": _diffusion, "vqbet": _vqbet, "flow": _flow, "act": _act}[name](sizes)
     save_file({key: value.contiguous() for key, value in tensors.items()}, str(folder / "model.safetensors"))
     config = {
         "type": sizes["type"],
@@ -117,6 +129,19 @@ def _diffusion(sizes: Mapping[str, Any]) -> Tensors:
     step = sizes["state"] + camera.features
     denoiser = ConditionalUnet(sizes["action"], sizes["steps"] * step, (512, 1024, 2048))
     return _named("diffusion.rgb_encoder.", camera) | _named("diffusion.unet.", denoiser)
+
+
+def _act(sizes: Mapping[str, Any]) -> Tensors:
+    network, channels = trunk("resnet18", groups=False)
+    images = renamed(_named("", network), TORCHVISION)
+    transformer = ActTransformer(
+        ActSizes(WIDTH, 8, 3200, 4, 1, 32), sizes["action"], sizes["rows"], {"robot_state": sizes["state"]}
+    )
+    return (
+        _named("model.", transformer)
+        | _named("model.encoder_img_feat_input_proj.", torch.nn.Conv2d(channels, WIDTH, 1))
+        | {f"model.backbone.{name}": value for name, value in images.items() if not name.endswith(UNUSED)}
+    )
 
 
 def _vqbet(sizes: Mapping[str, Any]) -> Tensors:

@@ -11,7 +11,7 @@ Just before each decision a product of two matrices of 1024x1024 is timed on one
 the process used, all threads together; beside other work the time on the clock is longer. "products" is the CPU time of
 a decision in CPU times of its reference: load changes it least.
 
-Usage: imported-latency [--out data/imported_latency] [--policies diffusion,flow,vqbet] [--runtimes openvino,onnx]
+Usage: imported-latency [--out data/imported_latency] [--policies act,diffusion,flow,vqbet] [--runtimes openvino,onnx]
                            [--samples 1,2,4,8,16,32] [--rounds 30] [--threads 1] [--steps 10]
 """
 
@@ -40,6 +40,7 @@ from bid_ros.policy.registry import load_policy
 from results.full_size_policies import IMAGE, SIZES, write
 
 PRODUCT: Final = 1024
+AT_ONCE: Final = ("vqbet", "act")  # without steps; of act there is one chunk, not N
 Row = dict[str, Any]
 COLUMNS: Final[tuple[tuple[str, Callable[[Row], float], int], ...]] = (
     ("CPU, ms", lambda row: row["encode"] + row["sample"], 0),
@@ -72,12 +73,12 @@ class Rows:
 
 def imported(name: str, steps: int, out: Path, rows: Rows) -> Path:
     """Return the folder of a policy's bundle and task; import it by a process of its own if it is not there."""
-    folder = out / (name if name == "vqbet" else f"{name}_{steps}")
+    folder = out / (name if name in AT_ONCE else f"{name}_{steps}")
     if (folder / "bundle").is_dir() and rows.of(imported=folder.name):
         return folder
     policy = write(name, folder)
     command = [sys.executable, "-m", "bid_ros.cli", "policy", "import", str(policy), "--out", str(folder / "bundle")]
-    sampling = {"diffusion": ["--sampler", "ddim"], "flow": ["--sampler", "euler"], "vqbet": []}[name]
+    sampling = {"diffusion": ["--sampler", "ddim"], "flow": ["--sampler", "euler"]}.get(name, [])
     command += ["--task", str(folder / "task.yaml"), *sampling]
     begin = perf_counter()
     process = subprocess.Popen(command + (["--sampling-steps", str(steps)] if sampling else []))
@@ -181,9 +182,9 @@ def main() -> None:
     folders = [imported(name, options.steps, options.out, rows) for name in names]
     for name, folder in zip(names, folders, strict=True):
         for runtime in options.runtimes.split(","):
-            steps = 0 if name == "vqbet" else options.steps
+            steps = 0 if name in AT_ONCE else options.steps
             what = {"policy": name, "steps": steps, "runtime": runtime, "threads": options.threads}
-            measure(what, folder, counts, options.rounds, rows)
+            measure(what, folder, [1] if name == "act" else counts, options.rounds, rows)
     print(*table(rows), sep="\n")
 
 

@@ -37,7 +37,9 @@ def test_comma_lists_span_a_grid(task):
 
 
 def test_settings_of_a_decoder_are_cells_of_their_own(task):
-    cells = cells_of(task, "--decoder", "bid,bid:decay=0.3,metric=l1,bid:decay=0.5,ema,ema:ema_weight=.2")
+    decoders = "bid,bid:decay=0.3,metric=l1,bid:decay=0.5,ema,ema:ema_weight=.2,ema:ensemble=.01"
+    *cells, ensemble = cells_of(task, "--decoder", decoders)
+    assert (ensemble.decoder, ensemble.ema_weight, ensemble.ensemble) == ("ema", None, 0.01)
     assert [(cell.decoder, cell.decay, cell.metric, cell.ema_weight) for cell in cells] == [
         ("bid", 0.5, "l2", None),  # which bid:decay=0.5 is too
         ("bid", 0.3, "l1", None),

@@ -305,6 +305,33 @@ def test_ema_blends_the_overlap_and_remembers_the_blend():
     np.testing.assert_allclose(third.actions[:15], 0.25 * newer[0, :15] + 0.75 * second.actions[1:])
 
 
+@pytest.mark.parametrize("decay", [0.0, 0.01, 0.7, -0.3])
+def test_an_ensemble_averages_all_predictions_of_an_instant(decay):
+    """Against the definition: each row is the weighted mean of what every decision until now said of its instant."""
+    decoder = build_decoder(f"ema:ensemble={decay}")
+    said = {}
+    for number, step in enumerate((0, 1, 2, 5, 6)):
+        new, _, choice = decide(decoder, step, number)
+        for row in range(H):
+            said.setdefault(step + row, []).append(new[0, row])
+        for row in range(H):
+            weights = np.exp(-decay * np.arange(len(said[step + row])))
+            wanted = np.average(said[step + row], axis=0, weights=weights)
+            np.testing.assert_allclose(choice.actions[row], wanted, rtol=1e-9, atol=1e-12)
+    decoder.reset()
+    new, _, choice = decide(decoder, 7, 9)
+    np.testing.assert_array_equal(choice.actions, new[0])
+
+
+def test_an_ensemble_of_extreme_decay_is_the_oldest_or_the_newest_prediction():
+    for decay, newest in ((10, False), (-10, True)):
+        decoder = build_decoder("ema", DecoderConfig(ensemble=decay))
+        chunks = [decide(decoder, step, step)[::2] for step in range(60)]
+        new, choice = chunks[-1]
+        wanted = new[0, 0] if newest else chunks[-H][0][0, H - 1]
+        np.testing.assert_allclose(choice.actions[0], wanted, atol=1e-3)
+
+
 def test_bid_ema_selects_before_it_blends():
     decoder = build_decoder("bid+ema", CONFIG)
     first = decide(decoder, 0, 1)[2].actions

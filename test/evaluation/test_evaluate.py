@@ -8,16 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from evaluated_data import ROWS, TASK, dataset
+from tiny_act import make_tiny_act
 from tiny_bundle import make_tiny_bundle
 
 from bid_ros.cli import main
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.observation import History
+from bid_ros.core.settings import parse_settings
 from bid_ros.evaluation.evaluate import Evaluation, episode_key, observed
 from bid_ros.evaluation.measures import MEASURES
 from bid_ros.formats import mapped, open_source
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
+from bid_ros.policy.spaces.config import Space
 
 STEPS = TASK.horizon - TASK.observation_steps + 1
 TIMES = ("choose_ms", "decision_ms")
@@ -43,6 +46,17 @@ def test_every_decision_of_every_episode_is_judged(bundle, data):
         assert 0 < item.means["bid"]["best"] <= item.means["bid"]["error"] + 1e-9
         assert item.means["vanilla"]["spread"] == 0.0 < item.means["bid"]["spread"]
         assert (item.jerk, item.means["vanilla"]["jerk"] > 0) == (0.0, True), "the tool stood still"
+
+
+def test_candidates_of_checkpoints_are_as_many_as_there_are(data, tmp_path):
+    """No camera can be observed by the tiny policy, so its space leaves them out."""
+    parts = [{"feature": "tool_position"}, {"feature": "tool_rotation"}, {"feature": "gripper_width"}]
+    space = parse_settings(Space, {"observation": [{"name": "state", "columns": parts}]}, "space")
+    folder = tmp_path / "act"
+    make_tiny_act(folder, TASK, 3, space=space)
+    for item in judged(folder, data, "vanilla", "bid"):
+        assert item.means["vanilla"]["spread"] == 0.0 < item.means["bid"]["spread"]
+        assert item.means["bid"]["gain"] == pytest.approx(item.means["bid"]["random"] - item.means["bid"]["error"])
 
 
 def test_a_decoder_has_the_same_numbers_whoever_else_is_compared(bundle, data):

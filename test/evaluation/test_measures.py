@@ -29,6 +29,15 @@ def test_the_demonstration_itself_has_no_error_and_is_covered():
     assert not {"coherence", "switch", "backward"} & found.keys(), "there is no decision before"
 
 
+def test_a_choice_is_held_against_a_random_one_of_its_samples():
+    samples = np.stack([right(step) for step in (0, 1, 2, 5)])
+    found, _ = judged(samples[2], samples, STILL)
+    assert found["random"] == pytest.approx(2 / np.sqrt(2))  # the mean of 0, 1, 2 and 5
+    assert found["gain"] == pytest.approx(0)
+    assert judged(samples[1], samples, STILL)[0]["gain"] == pytest.approx(1 / np.sqrt(2))
+    assert judged(samples[3], samples, STILL)[0]["gain"] == pytest.approx(-3 / np.sqrt(2))
+
+
 def test_distances_are_in_spreads_over_all_values():
     off = STILL + np.array([0.3, 0.8])  # 0.3 and 0.4 spreads
     found, _ = judged(off, np.stack([off, STILL]), STILL)

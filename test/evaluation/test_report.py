@@ -11,7 +11,7 @@ from browser import CHROMIUM, Browser
 from evaluated_data import ROWS, TASK, dataset
 
 from bid_ros.evaluation.evaluate import EvaluationSetup
-from bid_ros.evaluation.report import draw, summary, write_page
+from bid_ros.evaluation.report import chance, draw, summary, write_page
 from bid_ros.evaluation.run import evaluate
 from bid_ros.evaluation.trace import COLUMNS, FRAMES, QUALITY, SIDE, Trace
 from bid_ros.formats import mapped, open_source
@@ -39,7 +39,25 @@ def test_the_page_needs_no_other_file(page):
     assert "http" not in text
     assert text.count("</script>") == 1, "of the page, not of a label"
     assert "runs &lt;here&gt;" in text
-    assert text.count("<tr>") == 16, "a row for each measure, and the head"
+    assert text.count("<tr>") == 18, "a row for each measure, and the head"
+
+
+@pytest.mark.parametrize(
+    ("gain", "spread", "said"),
+    [
+        ([0.1, 0.02, 0.2], 0.3, ""),
+        ([0.0, 0.0, 0.0], 0.0, ""),  # one sample: there was nothing to choose
+        (
+            [0.1, -0.02, 0.2],
+            0.3,
+            "bid chose no better than a random one of its samples: its gain is 0.1 (-0.02 to 0.2)",
+        ),
+        ([-0.1, -0.2, -0.05], 0.3, "bid chose worse than a random one of its samples"),
+    ],
+)
+def test_a_selection_that_is_no_better_than_chance_shows(gain, spread, said):
+    found = {"decoders": {"bid": {"measures": {"gain": gain, "spread": [spread] * 3}}}}
+    assert chance(found).startswith(said) and bool(chance(found)) == bool(said)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from installed import TORCH
 from small_task import SMALL
+from tiny_act import make_tiny_act
 from tiny_bundle import DIFFUSION, make_tiny_bundle
 from tiny_vqbet import make_tiny_vqbet
 
@@ -28,7 +29,7 @@ SAMPLERS = {
     "consistency": {"sampler": "consistency", "sampling_steps": 2},
     "flow": {"sampler": "flow", "prediction": "velocity", "sampling_steps": 5},
 }
-FAMILIES = (*SAMPLERS, "vqbet")
+FAMILIES = (*SAMPLERS, "vqbet", "act")
 DENOISING = [name for name in decoder_names() if "warmstart" in name or name == "rtc"]
 VALUES = [{"name": "tool_position", "kind": "position"}, {"name": "gripper_width", "kind": "gripper"}]
 TASK = replace(parse_task({**SMALL, "observation": VALUES, "action": VALUES}), horizon=16)
@@ -42,6 +43,7 @@ def bundles(tmp_path_factory):
     for name, settings in SAMPLERS.items():
         make_tiny_bundle(folder / name, TASK, diffusion={**DIFFUSION, **settings})
     make_tiny_vqbet(folder / "vqbet", TASK)
+    make_tiny_act(folder / "act", TASK, members=3)
     return {name: load_bundle(folder / name, TASK) for name in FAMILIES}
 
 
@@ -68,9 +70,9 @@ def needs(decoder):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_decoder_decides_or_is_refused_by_name(bundles, family, decoder):
     runtime = "torch" if decoder == "rtc" else "onnx"
-    if family == "vqbet" and decoder in DENOISING:
+    if family in ("vqbet", "act") and decoder in DENOISING:
         with pytest.raises(
-            DecodingError, match=rf"decoder '{re.escape(decoder)}' .* the family vqbet denoises nothing; valid is"
+            DecodingError, match=rf"decoder '{re.escape(decoder)}' .* the family {family} denoises nothing; valid is"
         ):
             decided(bundles[family], decoder, runtime)
         return

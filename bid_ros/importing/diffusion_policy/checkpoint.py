@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from bid_ros.core.errors import BidError
 
@@ -73,6 +75,33 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         reason = " ".join(str(error).split())
         raise BidError(f"{file} is damaged: the numbers of a tensor of '{group}' cannot be read: {reason}") from error
     return Checkpoint(file, config, tensors)
+
+
+def read_arrays(file: Path) -> dict[str, NDArray[np.float64]]:
+    """Return the arrays ``(S,)`` of numbers in a pickle's mapping, by name.
+
+    Raises:
+        BidError: as :func:`read_checkpoint`.
+    """
+    found = _read_pickle(file).get("arrays", {})
+    return {name: np.array(values, dtype=np.float64) for name, values in found.items()}
+
+
+def read_state(file: Path) -> dict[str, torch.Tensor] | None:
+    """Return the tensors of a file that is a mapping of tensors alone; None: it is another kind of checkpoint.
+
+    Raises:
+        BidError: as :func:`read_checkpoint`.
+    """
+    answer = _read_pickle(file)
+    places = answer.get("tensors", {}).get("")
+    if not places:
+        return None
+    try:
+        return _tensors(file, answer["root"], places)
+    except UNREADABLE as error:
+        reason = " ".join(str(error).split())
+        raise BidError(f"{file} is damaged: the numbers of a tensor cannot be read: {reason}") from error
 
 
 def _read_pickle(file: Path) -> dict[str, Any]:

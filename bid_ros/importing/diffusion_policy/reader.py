@@ -1,8 +1,8 @@
 """A program of its own: reads what a checkpoint's pickle holds, and never calls what it asks for.
 
 It prints JSON: the configuration, and of each tensor its type, place and strides. Whoever started it reads the numbers
-from the file. It needs the standard library alone, and gives up the right to much memory, time, files and processes
-before it opens the file.
+from the file. Of a file that is a pickle alone it prints the arrays of numbers. It needs the standard library alone,
+and gives up the right to much memory, time, files and processes before it opens the file.
 """
 
 import collections
@@ -10,8 +10,10 @@ import io
 import json
 import pickle
 import resource
+import struct
 import sys
 import zipfile
+from pathlib import Path
 from typing import Any
 
 MEMORY_BYTES = 1 << 30
@@ -68,6 +70,31 @@ class Tensor:
         self.place = [*storage, offset, list(size), list(stride)]
 
 
+class Array:
+    """An array of NumPy: its shape, kind of numbers and bytes."""
+
+    def __init__(self, *_: Any) -> None:
+        self.values: list[float] | None = None
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, kind, _, data = state
+        count, size = 1, kind.size if isinstance(kind, Kind) else 0
+        for extent in shape:
+            count *= extent
+        if size in (4, 8) and isinstance(data, bytes) and len(data) == count * size and len(shape) <= 1:
+            self.values = list(struct.unpack(f"{kind.order}{count}{'f' if size == 4 else 'd'}", data))
+
+
+class Kind:
+    """Kind of the numbers of an array. ``size``: bytes of a floating-point number; 0: another kind."""
+
+    def __init__(self, code: Any, *_: Any) -> None:
+        self.size, self.order = {"f4": 4, "f8": 8}.get(str(code), 0), "<"
+
+    def __setstate__(self, state: Any) -> None:
+        self.order = ">" if state[1] == ">" else "<"
+
+
 def parameter(data: Any, *rest: Any) -> Any:
     """Return the tensor of a parameter."""
     return data
@@ -86,6 +113,10 @@ KNOWN = {
     ("collections", "defaultdict"): lambda *given: {},
     ("torch", "Size"): lambda *given: list(*given),
     ("torch", "device"): lambda *given: str(given),
+    ("numpy", "ndarray"): Array,
+    ("numpy", "dtype"): Kind,
+    ("numpy.core.multiarray", "_reconstruct"): Array,
+    ("numpy._core.multiarray", "_reconstruct"): Array,
 }
 
 
@@ -140,8 +171,23 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else None
 
 
+def read_arrays(path: str) -> dict[str, Any]:
+    """Return the arrays of one dimension in a pickle's mapping, by name."""
+    with Path(path).open("rb") as stream:
+        content = Reader(io.BytesIO(stream.read(LARGEST_PICKLE))).load()
+    if not isinstance(content, dict):
+        raise Refused(f"a {type(content).__name__} in place of a mapping")
+    arrays = {str(name): item.values for name, item in content.items() if isinstance(item, Array)}
+    return {"arrays": {name: values for name, values in arrays.items() if values is not None}}
+
+
 def read(path: str) -> dict[str, Any]:
-    """Return configuration and tensors of a checkpoint."""
+    """Return configuration and tensors of a checkpoint, or the arrays of a pickle alone.
+
+    The group of tensors that are a mapping of their own is empty.
+    """
+    if not zipfile.is_zipfile(path) and path.endswith(".pkl"):
+        return read_arrays(path)
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if name.endswith("/data.pkl")]
         if len(names) != 1:
@@ -157,6 +203,8 @@ def read(path: str) -> dict[str, Any]:
         for group, state in (states if isinstance(states, dict) else {}).items()
         if isinstance(state, dict) and group in ("model", "ema_model")
     }
+    if content and all(isinstance(item, Tensor) for item in content.values()):
+        found = {"": {str(name): item.place for name, item in content.items()}}
     return {"root": names[0].removesuffix("data.pkl"), "cfg": plain(content.get("cfg")), "tensors": found}
 
 

@@ -3,7 +3,6 @@
 A normaliser is ``y = x scale + offset``, value by value.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,7 +13,9 @@ from torch import nn
 
 from bid_ros.core.errors import BidError
 from bid_ros.importing.diffusion_policy.checkpoint import Checkpoint
+from bid_ros.importing.networks.resnet import TORCHVISION
 from bid_ros.importing.tensors import check_prefixes, fill, without_prefix
+from bid_ros.importing.tensors import renamed as by_our_names
 from bid_ros.policy.normalise import LinearNormaliser
 
 PREFIX = "normalizer.params_dict."
@@ -32,12 +33,7 @@ KEYPOINTS: Final = (
     (r"^nets\.1\.", "pool."),
     (r"^nets\.3\.", "out."),
 )
-# Of torchvision's residual network, which has names where ours is a sequence.
-RESNET: Final = (
-    (r"^conv1\.", "backbone.0."),
-    (r"^bn1\.", "backbone.1."),
-    *((rf"^layer{level}\.", f"backbone.{3 + level}.") for level in range(1, 5)),
-)
+RESNET: Final = tuple((theirs, f"backbone.{ours}") for theirs, ours in TORCHVISION)
 # Not weights: masks that are computed here, a temperature of 1, and a parameter without numbers.
 LEFT_OUT: Final = ("mask", "memory_mask", "pool.temperature", "_dummy_variable")
 MODEL: Final = "model."
@@ -81,14 +77,7 @@ def action_spread(tensors: Tensors, action: LinearNormaliser) -> Array:
 
 def renamed(tensors: Tensors, patterns: tuple[tuple[str, str], ...] = ()) -> dict[str, torch.Tensor]:
     """Return the tensors by our names, without those that are no weights."""
-    found = {}
-    for name, value in tensors.items():
-        ours = name
-        for pattern, replacement in patterns:
-            ours = re.sub(pattern, replacement, ours)
-        if ours not in LEFT_OUT:
-            found[ours] = value
-    return found
+    return {name: value for name, value in by_our_names(tensors, patterns).items() if name not in LEFT_OUT}
 
 
 def fill_denoiser(checkpoint: Checkpoint, denoiser: nn.Module, transformer: bool) -> None:

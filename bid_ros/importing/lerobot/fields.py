@@ -24,7 +24,7 @@ IGNORED: Final = (
     *("gradient_checkpointing", "compile_model", "compile_mode", "do_mask_loss_for_padding", "dropout"),
     *("n_vqvae_training_steps", "gpt_block_size", "offset_loss_weight"),
     *("primary_code_loss_weight", "secondary_code_loss_weight", "vision_encoder_lr_multiplier"),
-    *("vision_encoder_name", "text_encoder_name", "sigma_min"),
+    *("vision_encoder_name", "text_encoder_name", "sigma_min", "n_vae_encoder_layers", "kl_weight"),
 )
 IGNORED_BEGINNINGS: Final = ("optimizer_", "scheduler_", "timestep_sampling_", "tokenizer_")
 
@@ -116,6 +116,27 @@ class VqBetFields:
     gpt_hidden_dim: Count = 512
     bet_softmax_temperature: Temperature = 0.1
     sequentially_select: bool = False
+
+
+@settings
+class ActFields:
+    """Of type ``act``: names and meanings are LeRobot's."""
+
+    n_obs_steps: Literal[1] = 1
+    chunk_size: Count = 100
+    n_action_steps: Count = 100
+    vision_backbone: str = "resnet18"
+    replace_final_stride_with_dilation: bool | Literal[0, 1] = False
+    pre_norm: bool = False
+    dim_model: Count = 512
+    n_heads: Count = 8
+    dim_feedforward: Count = 3200
+    feedforward_activation: Literal["relu", "gelu"] = "relu"
+    n_encoder_layers: Count = 4
+    n_decoder_layers: Count = 1
+    use_vae: bool = True
+    latent_dim: Count = 32
+    temporal_ensemble_coeff: float | None = None
 
 
 def parse_fields(kind: type[Kind], config: Mapping[str, Any], path: Path) -> Kind:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from bid_ros.core.errors import BidError
+from bid_ros.importing.lerobot.act import convert_act
 from bid_ros.importing.lerobot.checkpoint import CONFIG, PolicyFolder, read_folder
 from bid_ros.importing.lerobot.diffusion import convert_dit, convert_unet
 from bid_ros.importing.lerobot.vqbet import convert_vqbet
@@ -11,6 +12,7 @@ from bid_ros.importing.policy import ImportedPolicy, ImportOptions
 
 Converter = Callable[[PolicyFolder, ImportOptions], ImportedPolicy]
 CONVERTERS: Final[dict[str, Converter]] = {
+    "act": convert_act,
     "diffusion": convert_unet,
     "multi_task_dit": convert_dit,
     "vqbet": convert_vqbet,

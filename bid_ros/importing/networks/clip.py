@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from bid_ros.importing.networks.attention import attend, join_heads, split_heads
+from bid_ros.learning.attention import attend, join_heads, split_heads
 
 HEAD = 64  # numbers of a head, in all of the sizes from tiny to large
 WIDEST, DEEPEST = 1024, 24  # numbers of a token, and layers, of the size large

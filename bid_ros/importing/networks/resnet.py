@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.networks.attention import attend, join_heads, split_heads
+from bid_ros.learning.attention import attend, join_heads, split_heads
 
 LAYERS: Final = {
     "resnet18": (2, 2, 2, 2),
@@ -23,6 +23,12 @@ LAYERS: Final = {
 DEEP: Final = ("resnet50", "resnet101", "resnet152")  # with three convolutions a block
 CHANNELS_A_GROUP: Final = 16
 HEAD: Final = 64  # numbers of a head of the attention
+# Patterns of torchvision's names, and ours, where the network is a sequence.
+TORCHVISION: Final = (
+    (r"^conv1\.", "0."),
+    (r"^bn1\.", "1."),
+    *((rf"^layer{level}\.", f"{3 + level}.") for level in range(1, 5)),
+)
 WAYS: Final = ("avg", "max", "soft_attention", "spatial_embedding", "attention_pool_2d")
 
 
@@ -40,12 +46,15 @@ class ResnetBlock(nn.Module):  # type: ignore[misc]
         stride: of the first convolution of 3 x 3, as in torchvision.
         groups: see :func:`normalisation`.
         deep: three convolutions with four times as many channels at the end; else two.
+        dilation: of the convolutions of 3 x 3.
 
     Attributes:
         outputs: channels.
     """
 
-    def __init__(self, inputs: int, width: int, stride: int, groups: bool, deep: bool = False) -> None:
+    def __init__(
+        self, inputs: int, width: int, stride: int, groups: bool, deep: bool = False, dilation: int = 1
+    ) -> None:
         super().__init__()
         self.outputs = 4 * width if deep else width
         sizes = [(inputs, width, 3, stride), (width, width, 3, 1)]
@@ -53,7 +62,8 @@ class ResnetBlock(nn.Module):  # type: ignore[misc]
             sizes = [(inputs, width, 1, 1), (width, width, 3, stride), (width, self.outputs, 1, 1)]
         self.numbers = range(1, len(sizes) + 1)
         for number, (inside, outside, kernel, step) in zip(self.numbers, sizes, strict=True):
-            convolution = nn.Conv2d(inside, outside, kernel, step, kernel // 2, bias=False)
+            wide = dilation if kernel > 1 else 1
+            convolution = nn.Conv2d(inside, outside, kernel, step, wide * (kernel // 2), wide, bias=False)
             self.add_module(f"conv{number}", convolution)
             self.add_module(f"bn{number}", normalisation(outside, groups))
         self.downsample: nn.Module | None = None
@@ -70,18 +80,21 @@ class ResnetBlock(nn.Module):  # type: ignore[misc]
         return torch.relu(hidden + (values if self.downsample is None else self.downsample(values)))
 
 
-def trunk(name: str, groups: bool) -> tuple[nn.Sequential, int]:
+def trunk(name: str, groups: bool, dilated: bool = False) -> tuple[nn.Sequential, int]:
     """Return a network up to its last feature map, and the map's channels.
 
     Args:
         name: ``resnet18`` and so on.
         groups: group normalisation in place of batch normalisation.
+        dilated: the last level keeps the resolution of the one before, and its convolutions are dilated instead.
 
     Raises:
-        BidError: there is no such network.
+        BidError: there is no such network, or it cannot be dilated.
     """
     if name not in LAYERS:
         raise BidError(f"vision backbone is '{name}'; valid are {', '.join(LAYERS)}")
+    if dilated and name not in DEEP:
+        raise BidError(f"vision backbone '{name}' is dilated; valid for that are {', '.join(DEEP)}")
     parts: list[nn.Module] = [
         nn.Conv2d(3, 64, 7, 2, 3, bias=False),
         normalisation(64, groups),
@@ -90,17 +103,18 @@ def trunk(name: str, groups: bool) -> tuple[nn.Sequential, int]:
     ]
     inputs = 64
     for level, count in enumerate(LAYERS[name]):
-        width, blocks = 64 * 2**level, []
+        width, blocks, wide = 64 * 2**level, [], dilated and level == len(LAYERS[name]) - 1
         for index in range(count):
-            blocks.append(ResnetBlock(inputs, width, 2 if level and not index else 1, groups, name in DEEP))
+            stride, dilation = 2 if level and not index and not wide else 1, 2 if wide and index else 1
+            blocks.append(ResnetBlock(inputs, width, stride, groups, name in DEEP, dilation))
             inputs = blocks[-1].outputs
         parts.append(nn.Sequential(*blocks))
     return nn.Sequential(*parts), inputs
 
 
-def map_size(height: int, width: int) -> tuple[int, int]:
-    """Return height and width of the last feature map: five halvings, rounded up."""
-    for _ in range(5):
+def map_size(height: int, width: int, dilated: bool = False) -> tuple[int, int]:
+    """Return height and width of the last feature map: five halvings, rounded up; of a dilated network four."""
+    for _ in range(4 if dilated else 5):
         height, width = (height + 1) // 2, (width + 1) // 2
     return height, width
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
-from bid_ros.importing.networks.attention import Attention, SinusoidalEmbedding, attend, join_heads, split_heads
+from bid_ros.learning.attention import Attention, SinusoidalEmbedding, attend, join_heads, split_heads
 
 
 class EncoderLayer(nn.Module):  # type: ignore[misc]

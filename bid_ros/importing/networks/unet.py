@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.networks.attention import SinusoidalEmbedding
+from bid_ros.learning.attention import SinusoidalEmbedding
 
 LAST_GROUPS = 8  # of the normalisation behind the last level
 

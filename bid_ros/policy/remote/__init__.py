@@ -24,4 +24,4 @@ def _load(bundle: Bundle, task: Task, runtime: str | Runtime, threads: int) -> P
     return RemotePolicy(bundle, task)
 
 
-FAMILY = PolicyFamily(REMOTE, (), _settings, _load)
+FAMILY = PolicyFamily(REMOTE, (), _settings, _load, most_samples=lambda settings: settings.most_samples)

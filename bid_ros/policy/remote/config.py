@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from bid_ros.core.errors import BundleError
-from bid_ros.core.settings import settings
+from bid_ros.core.settings import Count, settings
 
 REMOTE: Final = "remote"
 TIMEOUT_MS: Final = 250.0  # below 300 ms, after which a policy node's heartbeat pauses by itself
@@ -25,6 +25,7 @@ class RemoteConfig:
         prompt: for such a server, the instruction; empty: none.
         starts: whether sampling there may start from a chunk, as ``bid serve`` told. Elsewhere it never may.
         gradients: whether samples there may be drawn towards a chunk, as ``bid serve`` told. Elsewhere they never may.
+        most_samples: largest number of samples of a decision, as ``bid serve`` told. None: any.
         api_key_file: path of a file with the key that the server asks for; empty: the variable BID_API_KEY, and no key
             without that. The key itself is never in a bundle.
         certificate: of ``wss://``, path of a file with the certificate that the server's must be, or be signed by;
@@ -38,5 +39,6 @@ class RemoteConfig:
     prompt: str = ""
     starts: bool = True
     gradients: bool = False
+    most_samples: Count | None = None
     api_key_file: str = ""
     certificate: str = ""

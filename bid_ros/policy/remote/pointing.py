@@ -40,7 +40,7 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
     Args:
         folder: where; it is made.
         task: of the policy.
-        settings: address and so on; ``serves``, ``starts`` and ``gradients`` are taken from ``said``.
+        settings: address and so on; what a server tells of its policy is taken from ``said``.
         said: see :func:`own_words`.
 
     Raises:
@@ -62,7 +62,8 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
         raise RemoteError(f"policy server {settings.address} describes its bundle badly: {error!r}") from error
     folder.mkdir(parents=True, exist_ok=True)
     starts, gradients = said.get("has_starts") is not False, said.get("has_gradients") is True
-    config = replace(settings, serves=serves, starts=starts, gradients=gradients)
+    most = said.get("most_samples")
+    config = replace(settings, serves=serves, starts=starts, gradients=gradients, most_samples=most)
     return write_bundle_manifest(
         folder,
         task,

@@ -14,6 +14,7 @@ from bid_ros.core.task import Feature, Task
 from bid_ros.decoding import Guidance, StartMode
 from bid_ros.policy.base import Bundle, Policy, policy_history
 from bid_ros.policy.ranges import task_ranges
+from bid_ros.policy.registry import most_samples
 from bid_ros.policy.remote.frames import KeptFrames
 from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_of, generator_words
 
@@ -72,6 +73,7 @@ class PolicyService:
             "has_weak": self._policy.has_weak,
             "has_starts": can.starts,
             "has_gradients": can.gradients,
+            "most_samples": most_samples(bundle),
             "keeps_frames": True,
             "inflates": True,
             "made_up_rows": can.made_up_rows,

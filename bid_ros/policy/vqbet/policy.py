@@ -22,7 +22,7 @@ from bid_ros.core.observation import blank_observation
 from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Array, Bundle, Capabilities, Graphs
-from bid_ros.policy.graph_policy import FLOAT, WHOLE, Encoded, GraphPolicy, ObservationEncoder, check_graph
+from bid_ros.policy.graph_policy import FLOAT, WHOLE, Encoded, GraphPolicy, ObservationEncoder, check_graph, with_past
 from bid_ros.policy.runtimes.base import Runtime, TensorSpec
 from bid_ros.policy.vqbet.codes import CodeForecast, chunks_of, draw_codes, forecast_size, split_forecast
 
@@ -86,9 +86,7 @@ class VqBetPolicy(GraphPolicy):
         def draw(networks: _Networks, forecast: CodeForecast, count: int) -> Array:
             codes = draw_codes(forecast, self._bundle.settings.temperature, rng.random((count, 2)))
             past, ahead = self.capabilities.made_up_rows, chunks_of(codes, networks.table, forecast)
-            placed = encoded.place(self._bundle.action.rows(past).denormalise(ahead))
-            step = placed[:, 1:2] - placed[:, :1] if placed.shape[1] > 1 else np.zeros_like(placed)
-            return np.concatenate([placed[:, :1] - step * np.arange(past, 0, -1)[:, None], placed], axis=1)
+            return with_past(encoded.place(self._bundle.action.rows(past).denormalise(ahead)), past)
 
         return self._drawn(encoded, strong, weak, draw)
 

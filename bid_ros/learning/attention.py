@@ -39,10 +39,19 @@ class Attention(nn.Module):  # type: ignore[misc]
         nn.init.xavier_uniform_(self.in_proj_weight)
         nn.init.zeros_(self.in_proj_bias)
 
-    def forward(self, query: torch.Tensor, memory: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """Return what ``query`` ``(B, T, size)`` finds in ``memory`` ``(B or 1, S, size)``."""
+    def forward(
+        self,
+        query: torch.Tensor,
+        memory: torch.Tensor,
+        mask: torch.Tensor | None = None,
+        values: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """Return what ``query`` ``(B, T, size)`` finds in ``memory`` ``(B or 1, S, size)``.
+
+        ``values``: what is found at the places of the memory, ``(B or 1, S, size)``; None: the memory itself.
+        """
         weights, biases = self.in_proj_weight.chunk(3), self.in_proj_bias.chunk(3)
-        sources = (query, memory, memory)
+        sources = (query, memory, memory if values is None else values)
         q, k, v = (
             split_heads(nn.functional.linear(source, weight, bias), self.heads)
             for source, weight, bias in zip(sources, weights, biases, strict=True)

@@ -1,0 +1,1 @@
+"""The Action Chunking Transformer, trained: one chunk for one observation."""
