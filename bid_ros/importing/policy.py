@@ -104,12 +104,14 @@ class ImportOptions:
         sampling_steps: steps of a sample; None: the checkpoint's own.
         text: what the robot is told, for a policy that reads a text; empty: the description of the task.
         clip: folder with ``config.json`` and ``tokenizer.json`` of the CLIP that a policy reads texts with.
+        ignored: fields of the configuration that are not known here, and that change nothing.
     """
 
     sampler: str = ""
     sampling_steps: int | None = None
     text: str = ""
     clip: str = ""
+    ignored: tuple[str, ...] = ()
 
 
 def denoising(fields: Any, sampler: str, steps: int | None, options: ImportOptions) -> DiffusionConfig:
