@@ -258,11 +258,13 @@ def progress_bar(contents: Contents, most: int | None = None) -> Iterator[Callab
 def _lost(contents: Contents, name: str, task: Task | None) -> list[str]:
     """Return what a format would lose of the contents, or the sentence with which it refuses them."""
     from bid_ros.formats import FORMATS, Options
+    from bid_ros.formats.base import check_commanded
 
     form = FORMATS.find(name)
     if form.writer is None:
         return []
     try:
+        check_commanded(contents, "the data set")
         form.writer(contents, Options(task=task))
     except BidError as error:
         return [str(error)]
@@ -282,7 +284,7 @@ def _table(path: str, contents: Contents, lost: dict[str, list[str]]) -> str:
     rows = "?" if contents.rows is None else contents.rows
     lines = [f"{path}: {contents.format}, {count} episodes, {rows} rows, {rate}{task}", ""]
     features = []
-    for column in (*contents.columns, contents.action):
+    for column in filter(lambda column: column.size, (*contents.columns, contents.action)):
         kind = f"{column.dtype}, {column.codec}" if column.codec else column.dtype
         features.append((column.name, column.key or column.name, column.shape, kind, _names(column)))
     lines += [

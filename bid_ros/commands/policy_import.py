@@ -50,6 +50,14 @@ def add_import(parts: Any) -> None:
     parser.add_argument("--sampler", default="", help="ddim or ddpm; of a flow euler or rk4 (default: its own)")
     parser.add_argument("--sampling-steps", type=int, help="steps a sample (default: the checkpoint's own)")
     parser.add_argument("--clip", default="", help="folder of the CLIP of a policy that reads texts")
+    parser.add_argument(
+        "--ignore-field",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a field of the checkpoint's configuration that bid does not know, and that changes nothing; may be "
+        "given again",
+    )
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     parser.set_defaults(run=run)
 
@@ -68,8 +76,14 @@ def run(options: argparse.Namespace) -> int:
         raise BidError(f"--sampling-steps is {options.sampling_steps}; valid is 1 or more")
     task = load_task(task_path(options.task))
     space = load_settings(Space, options.space, "space file") if options.space else None
-    cameras = _cameras(task, space)
-    given = ImportOptions(options.sampler, options.sampling_steps, task.description, options.clip, cameras)
+    given = ImportOptions(
+        options.sampler,
+        options.sampling_steps,
+        task.description,
+        options.clip,
+        _cameras(task, space),
+        tuple(options.ignore_field),
+    )
     strong = _read(options.checkpoint, given)
     weak = _read(options.weak, given) if options.weak else None
     also = [_read(path, given) for path in options.also]

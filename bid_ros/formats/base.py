@@ -36,6 +36,7 @@ class Column:
         names: names of the values of a row in C order; empty: unknown.
         key: key in the files; empty: the name.
         codec: lossy coding of the rows, such as ``h264``; empty: they are exact.
+        by_key_alone: its key is not one of observations, so only a task that names it takes it.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Column:
     names: tuple[str, ...] = ()
     key: str = ""
     codec: str = ""
+    by_key_alone: bool = False
 
     def wanted(self, names: Collection[str] | None) -> bool:
         """Return whether the column is one of ``names``. None: all are."""
@@ -56,6 +58,10 @@ class Column:
         return int(np.prod(self.shape))
 
 
+NO_ACTION: Final = Column("action", (0,), "float32")
+ACTIONS: Final = ("action", "actions")  # keys of what was commanded
+
+
 @dataclass(frozen=True)
 class Contents:
     """What a data set holds.
@@ -63,7 +69,7 @@ class Contents:
     Attributes:
         format: name of its format.
         columns: what was observed.
-        action: what was commanded.
+        action: what was commanded; of size 0: no column says so by its key, and a task may name one.
         lengths: rows of each episode. None: only reading tells.
         rate_hz: rows per second. None: the format does not say.
         task: name of the task, if the data set says whose data it holds.
@@ -217,6 +223,16 @@ def about_json(contents: Contents) -> dict[str, Any]:
     plain = asdict(contents) | {"extras": sorted(contents.extras), "rows": contents.rows}
     plain["episodes"] = None if contents.lengths is None else len(contents.lengths)
     return plain
+
+
+def check_commanded(contents: Contents, what: str) -> None:
+    """Raise RecordingError if no column of a data set is its action, as the sentence about ``what`` says."""
+    if not contents.action.size:
+        keys = ", ".join(column.key or column.name for column in contents.columns) or "nothing else"
+        raise RecordingError(
+            f"{what} lacks an action: valid is a key {' or '.join(ACTIONS)}; it has {keys}; say which of these it is "
+            "in the section data of a task file, and name that with --task"
+        )
 
 
 def lost_extras(contents: Contents, kept: frozenset[str]) -> list[str]:

@@ -8,7 +8,17 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import FORMATS, Column, Contents, DataEpisode, Options, Source, Writer, about_json
+from bid_ros.formats.base import (
+    FORMATS,
+    Column,
+    Contents,
+    DataEpisode,
+    Options,
+    Source,
+    Writer,
+    about_json,
+    check_commanded,
+)
 from bid_ros.formats.files import EpisodeParts, pieces_of, read_about, remove, write_about
 
 Progress = Callable[[int, int], None]
@@ -100,6 +110,7 @@ def convert(
     if keep is None and target.exists():
         raise RecordingError(f"{target} exists; name another target, or remove it")
     contents = source.contents
+    check_commanded(contents, origin or "the data set")
     writer = form.writer(contents, options)
     chosen = asdict(replace(options, task=None))  # the contents name the task
     identity = {"origin": origin, "format": name, "options": chosen, "contents": about_json(contents)}

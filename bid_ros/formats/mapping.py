@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bid_ros.core.data_keys import split_key
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Feature, Task
-from bid_ros.formats.base import Column, Contents, DataEpisode, Source
+from bid_ros.formats.base import ACTIONS, Column, Contents, DataEpisode, Source
 
 ACTION = ""  # stands for the action among the columns
 
@@ -136,7 +136,8 @@ def _pick(
         return _by_key(feature, keys[feature.name], columns, found, said)
     if what == "observation" and feature.name in columns:
         return _whole(feature, columns[feature.name], feature.name, said)
-    candidates = list(columns.items()) if what == "observation" else [(ACTION, found.action)]
+    observed = [item for item in columns.items() if not item[1].by_key_alone]
+    candidates = observed if what == "observation" else [(ACTION, found.action)]
     named = [(at, column, indices) for at, column in candidates if (indices := _named(feature, column))]
     if len(named) == 1:
         at, column, indices = named[0]
@@ -152,7 +153,7 @@ def _pick(
 def _pick_actions(columns: dict[str, Column], found: Contents, task: Task, keys: dict[str, str]) -> tuple[_Pick, ...]:
     """Return where each action is. The action as a whole is the task's where no doubt is possible."""
     in_order = found.signature == task.signature() or (len(task.action) == 1 and not found.action.names)
-    if in_order and not keys:
+    if in_order and not keys and found.action.size:
         _check_size(found.action.key or "action", found.action.size, task)
         return tuple(
             _Pick(ACTION, tuple(range(part.start, part.stop)), found.action.key or "action")
@@ -171,8 +172,8 @@ def _check_size(key: str, size: int, task: Task) -> None:
 def _by_key(feature: Feature, text: str, columns: dict[str, Column], found: Contents, said: str) -> _Pick:
     key, wanted = split_key(text)
     by_key = {column.key: name for name, column in columns.items() if column.key}
-    action = (found.action.key or "action", "action", "actions")
-    at = key if key in columns else by_key.get(key, ACTION if key in action else None)
+    whole = ACTION if key in ACTIONS and found.action.size else None
+    at = key if key in columns else by_key.get(key, ACTION if key == found.action.key else whole)
     if at is None:
         raise RecordingError(f"{said} names the key '{key}'; valid are {_valid(columns, found)}")
     column = found.action if at == ACTION else columns[at]
@@ -197,6 +198,8 @@ def _index(wanted: int | str, column: Column, said: str) -> int:
 
 def _whole(feature: Feature, column: Column, at: str, said: str) -> _Pick:
     key = column.key or column.name
+    if feature.kind == "image" and column.shape in _grey(feature):
+        return _Pick(at, None, key)
     if (feature.kind == "image") != column.image or (column.image and column.shape != feature.shape):
         kind = "an image" if column.image else "no image"
         raise RecordingError(
@@ -204,6 +207,11 @@ def _whole(feature: Feature, column: Column, at: str, said: str) -> _Pick:
         )
     indices = None if column.image else tuple(range(column.size))
     return _checked(feature, _Pick(at, indices, key), said)
+
+
+def _grey(feature: Feature) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes that pictures of a grey camera have, which become rgb."""
+    return feature.shape[:2], (*feature.shape[:2], 1)
 
 
 def _checked(feature: Feature, pick: _Pick, said: str) -> _Pick:
@@ -226,7 +234,7 @@ def _named(feature: Feature, column: Column) -> tuple[int, ...]:
 
 
 def _valid(columns: dict[str, Column], found: Contents) -> str:
-    return ", ".join(_described(column) for column in (*columns.values(), found.action))
+    return ", ".join(_described(column) for column in (*columns.values(), found.action) if column.size)
 
 
 def _described(column: Column) -> str:
@@ -237,6 +245,8 @@ def _converted(feature: Feature, pick: _Pick, episode: DataEpisode, number: int)
     values = pick.of(episode)
     if feature.kind != "image":
         return np.asarray(values, dtype=np.float64)
+    if values.shape[1:] in _grey(feature):
+        values = np.repeat(values.reshape(len(values), *feature.shape[:2], 1), 3, axis=3)
     if values.dtype == np.uint8:
         return values
     if not ((values >= 0) & (values <= 255) & (values % 1 == 0)).all():

@@ -2,6 +2,7 @@
 
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
-from bid_ros.formats.base import Column, Contents, DataEpisode, Format, row_stamps
+from bid_ros.formats.base import ACTIONS, NO_ACTION, Column, Contents, DataEpisode, Format, row_stamps
 from bid_ros.formats.files import (
     KEY,
     STAMP,
@@ -49,6 +50,7 @@ class ZarrSource:
             self._ends = np.asarray(self._root["meta/episode_ends"][:]).astype(np.int64)
             self._arrays = dict(self._root["data"].arrays())
             self._attributes = dict(self._root.attrs)
+        self._commanded = next((name for name in ACTIONS if name in self._arrays), "")
         self._check()
         lengths = tuple(np.diff(self._ends, prepend=0).tolist())
         added = self._attributes.get(KEY)
@@ -70,13 +72,13 @@ class ZarrSource:
                     for column in self.contents.columns
                     if column.wanted(names)
                 }
-                actions = np.asarray(self._arrays["action"][first:end])
+                actions = np.zeros((end - first, 0), np.float32)
+                if self._commanded:
+                    actions = np.asarray(self._arrays[self._commanded][first:end])
             yield DataEpisode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
 
     def _check(self) -> None:
         ends, rows = self._ends, {name: array.shape[0] for name, array in self._arrays.items()}
-        if "action" not in self._arrays:
-            raise RecordingError(f"replay buffer {self._path} lacks data/action; it has {', '.join(sorted(rows))}")
         if ends.ndim != 1 or len(ends) == 0 or (np.diff(ends, prepend=0) < 1).any():
             raise RecordingError(f"replay buffer {self._path} has episode_ends that do not increase from 1 or more")
         for name, count in rows.items():
@@ -90,8 +92,8 @@ class ZarrSource:
         has_stamps = "stamps" in side.extras and f"meta/{STAMP}" in self._root
         return Contents(
             "zarr",
-            tuple(column for name, column in columns.items() if name != "action"),
-            columns["action"],
+            tuple(column for name, column in columns.items() if name != self._commanded),
+            replace(columns[self._commanded], name="action") if self._commanded else NO_ACTION,
             lengths,
             side.rate_hz,
             side.task,

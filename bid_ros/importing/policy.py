@@ -106,6 +106,7 @@ class ImportOptions:
         text: what the robot is told, for a policy that reads a text; empty: the description of the task.
         clip: folder with ``config.json`` and ``tokenizer.json`` of the CLIP that a policy reads texts with.
         cameras: images of a policy whose checkpoint does not name them.
+        ignored: fields of the configuration that are not known here, and that change nothing.
     """
 
     sampler: str = ""
@@ -113,6 +114,7 @@ class ImportOptions:
     text: str = ""
     clip: str = ""
     cameras: tuple[NetworkFeature, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def denoising(fields: Any, sampler: str, steps: int | None, options: ImportOptions) -> DiffusionConfig:

@@ -1,5 +1,6 @@
 """Tensors of checkpoints: read by name, checked, and put into networks."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,15 +14,42 @@ if TYPE_CHECKING:
     from torch import nn
 
 COMPILED: Final = "._orig_mod"  # in the names of a network that was compiled for training
+INDEX: Final = ".index.json"  # behind the name of a file whose tensors are in several
 UNUSED: Final = "num_batches_tracked"  # counts of batch normalisation, which evaluation does not read
 
 
 def read_safetensors(path: Path) -> "dict[str, torch.Tensor]":
-    """Return all tensors of a file by name.
+    """Return all tensors of a file by name; where there is only its index, of the files that it names.
 
     Raises:
-        BidError: the file is missing or damaged, or a package is not installed.
+        BidError: a file is missing or damaged, or a package is not installed.
     """
+    index = path.with_name(path.name + INDEX)
+    if path.is_file() or not index.is_file():
+        return _read_file(path)
+    places = _places(index)
+    found: dict[str, torch.Tensor] = {}
+    for file in sorted(set(places.values())):
+        found |= _read_file(path.with_name(file))
+    for name, file in places.items():
+        if name not in found:
+            raise BidError(f"{path.with_name(file)} lacks the tensor '{name}', which {index} says is there")
+    return found
+
+
+def _places(index: Path) -> dict[str, str]:
+    """Return the file of each tensor, all beside the index. Raises BidError."""
+    try:
+        places = json.loads(index.read_text())["weight_map"]
+        good = bool(places) and all(Path(file).name == file for file in places.values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BidError(f"{index} cannot be read as an index of tensors: {' '.join(str(error).split())}") from error
+    if not good:
+        raise BidError(f"{index} names files that are not beside it, or none; valid is a file name for each tensor")
+    return dict(places)
+
+
+def _read_file(path: Path) -> "dict[str, torch.Tensor]":
     with extra("train", "reading a checkpoint"):
         from safetensors import SafetensorError
         from safetensors.torch import load_file

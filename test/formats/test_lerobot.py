@@ -15,7 +15,7 @@ import pytest
 from bid_ros.core.data_keys import DataKeys
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import parse_task
-from bid_ros.formats import Options, convert, load_dataset, open_source
+from bid_ros.formats import Options, convert, load_dataset, mapped, open_source
 from bid_ros.formats.base import Column
 from bid_ros.formats.lerobot.part_writer import image_stats, joined, vector_stats
 from bid_ros.formats.lerobot.tables import pictures
@@ -277,10 +277,6 @@ DAMAGES = {
     "no episodes": (lambda root: shutil.rmtree(root / "meta/episodes"), "lacks meta/episodes"),
     "cut info": (lambda root: cut(root / "meta/info.json"), r"info\.json is damaged"),
     "no features": (lambda root: edit(root, lambda info: info.pop("features")), r"info\.json is damaged .*'features'"),
-    "no action": (
-        lambda root: edit(root, lambda info: info["features"].pop("action")),
-        "lacks the feature action; it has observation.state",
-    ),
     "more frames": (
         lambda root: edit(root, lambda info: info.update(total_frames=160)),
         r"has 3 episodes of 152 rows; its info\.json says 3 of 160",
@@ -337,6 +333,52 @@ def test_what_no_task_names_is_left_out_and_said(broken):
         "observation.note is not read: it is string",
     )
     read_all(broken)
+
+
+def test_a_key_that_is_not_of_lerobot_is_taken_by_its_name(tmp_path, kit):
+    """Keys of openpi, a grey camera, and an action with a key of its own."""
+    own = kit.content(
+        observation=[
+            {"name": "arm", "kind": "joints", "shape": [3]},
+            {"name": "eye", "kind": "image", "shape": [8, 6, 3]},
+        ],
+        action=[{"name": "arm", "kind": "joints", "shape": [3]}],
+    )
+    rng = np.random.default_rng(4)
+    vectors = {"state": rng.normal(size=(5, 3)), "actions": rng.normal(size=(5, 3)), "cmd": rng.normal(size=(5, 3))}
+    pictures = rng.integers(0, 256, (5, 8, 6, 1), np.uint8)
+    for named, key in (("actions", "actions"), ("cmd", "cmd"), ("action", "actions")):
+        root = tmp_path / named
+        kept = {name: values for name, values in vectors.items() if name in ("state", key)}
+        openpi(root, kept, {"image": pictures})
+        data = {"observation": {"arm": "state", "eye": "image"}, "action": {"arm": named}}
+        episode = next(mapped(open_source(root), parse_task({**own, "data": data})).episodes())
+        np.testing.assert_array_equal(episode.actions, vectors[key].astype(np.float32))
+        np.testing.assert_array_equal(episode.observations["arm"], vectors["state"].astype(np.float32))
+        np.testing.assert_array_equal(episode.observations["eye"], np.repeat(pictures, 3, axis=3))
+    with pytest.raises(
+        RecordingError, match=r"lacks an action: valid is a key action or actions; it has state, cmd, im"
+    ):
+        convert(open_source(tmp_path / "cmd"), tmp_path / "out", "zarr")
+    assert not (tmp_path / "out").exists()
+
+
+def openpi(root, vectors, pictures) -> None:
+    """Write one episode as LeRobot 2.1, under keys of one's own."""
+    rows = len(next(iter(vectors.values())))
+    features = {key: {"dtype": "float32", "shape": [each.shape[1]]} for key, each in vectors.items()}
+    features |= {key: {"dtype": "image", "shape": list(each.shape[1:])} for key, each in pictures.items()}
+    columns = {key: list(each.astype(np.float32)) for key, each in vectors.items()}
+    columns |= {
+        key: [{"bytes": cv2.imencode(".png", image)[1].tobytes(), "path": ""} for image in each]
+        for key, each in pictures.items()
+    }
+    info = {"codebase_version": "v2.1", "fps": 10, "total_episodes": 1, "total_frames": rows, "features": features}
+    info |= {"data_path": "data.parquet", "video_path": None}
+    (root / "meta").mkdir(parents=True)
+    (root / "meta" / "info.json").write_text(json.dumps(info))
+    (root / "meta" / "episodes.jsonl").write_text(json.dumps({"episode_index": 0, "tasks": ["go"], "length": rows}))
+    parquet.write_table(pyarrow.table({**columns, "episode_index": np.zeros(rows, np.int64)}), root / "data.parquet")
 
 
 def test_lerobot_refuses_what_it_cannot_hold(source, tmp_path, golden):

@@ -9,7 +9,7 @@ import pytest
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import parse_task
-from bid_ros.formats import Column, Contents, DataEpisode, mapped
+from bid_ros.formats import Column, Contents, DataEpisode, base, mapped
 
 ROWS = 4
 
@@ -178,6 +178,29 @@ def test_what_was_written_for_the_task_needs_no_keys(kit):
     source = memory(PICTURE, PACKED, signature=task.signature())
     found = first(mapped(source, task)).observations["tool_position"]
     np.testing.assert_array_equal(found, first(source).observations["state"][:, 1:])
+
+
+@pytest.mark.parametrize("shape", [(6, 8, 1), (6, 8)])
+def test_a_grey_camera_is_read_as_rgb(kit, shape):
+    source = memory(Column("wrist", shape, "uint8"), PACKED)
+    found = first(mapped(source, small(kit))).observations["wrist"]
+    assert found.dtype == np.uint8 and found.shape == (ROWS, 6, 8, 3)
+    np.testing.assert_array_equal(
+        found, np.repeat(first(source).observations["wrist"].reshape(ROWS, 6, 8, 1), 3, axis=3)
+    )
+
+
+def test_an_action_may_be_a_column_that_only_a_key_names(kit):
+    wanted = Column("wanted", (4,), "float32", names=ACTION.names, key="wanted", by_key_alone=True)
+    source = memory(PICTURE, PACKED, wanted, action=base.NO_ACTION)
+    keys = {"tool_position": "wanted[0:3]", "gripper_width": "wanted[3]"}
+    task = small(kit, data={"action": keys})
+    np.testing.assert_array_equal(first(mapped(source, task)).actions, first(source).observations["wanted"])
+    # Values that are called as the task's are not taken from it: those of the state are.
+    found = first(mapped(source, task)).observations["tool_position"]
+    np.testing.assert_array_equal(found, first(source).observations["state"][:, 1:])
+    with pytest.raises(RecordingError, match=r"lacks action 'tool_position' .* it has .*wanted \(4,\); name the key"):
+        mapped(source, small(kit))
 
 
 def test_a_rate_that_nobody_says_is_that_of_the_task(kit):

@@ -91,7 +91,6 @@ def test_rows_of_more_than_a_chunk_are_whole(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"data/action": None}, "lacks data/action; it has state"),
         ({"meta/episode_ends": None}, "is no replay buffer; valid is one with data/action and meta/episode_ends"),
         ({"data/state": np.ones((5, 5))}, "data/state has 5 rows; episode_ends says 6"),
         ({"meta/episode_ends": [4, 2]}, "episode_ends that do not increase from 1 or more"),

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from itertools import product
+
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from bid_ros.core.observation import Observation
 from bid_ros.importing.lerobot.reading import read_policy
@@ -56,6 +61,29 @@ def test_a_roll_out_executes_the_rows_of_lerobot(imported):
             count = min(5, len(actions) - time)
             found[time : time + count, robot] = chunks[0, 4 : 4 + count]
     assert np.abs(found - actions).max() < 0.05  # of 512 px
+
+
+def test_the_layout_of_0_3_3_is_the_same_policy(golden, tmp_path):
+    folder = golden("vqbet_image").path / "policy"
+    config = json.loads((folder / "config.json").read_text()) | {"mlp_hidden_dim": 1024}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    tensors = load_file(folder / "model.safetensors")
+    statistics = load_file(next(folder.glob("policy_preprocessor_step_*.safetensors")))
+    for name, groups in (
+        ("observation.state", ["normalize_inputs"]),
+        ("action", ["normalize_targets", "unnormalize_outputs"]),
+    ):
+        for group, end in product(groups, ("min", "max")):
+            tensors[f"{group}.buffer_{name.replace('.', '_')}.{end}"] = statistics[f"{name}.{end}"].clone()
+    save_file(tensors, tmp_path / "model.safetensors")
+    new, old = (read_policy(str(path), ImportOptions()) for path in (folder, tmp_path))
+    for one, other in ((new.encoder, old.encoder), (new.denoiser, old.denoiser)):
+        assert all(torch.equal(value, other.state_dict()[name]) for name, value in one.state_dict().items())
+    for one, other in (
+        (new.action, old.action),
+        *((new.observation[key], old.observation[key]) for key in new.observation),
+    ):
+        np.testing.assert_array_equal([one.minimum, one.maximum], [other.minimum, other.maximum])
 
 
 def test_other_sampling_is_refused(golden):

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import Column, Contents, Options, required_rate
+from bid_ros.formats.base import ACTIONS, NO_ACTION, Column, Contents, Options, required_rate
 from bid_ros.formats.files import STAMP, read_json, readable
 
 INFO: Final = "meta/info.json"
@@ -193,22 +193,25 @@ def read_layout(root: Path, version: str) -> Layout:
         if not fps > 0:
             raise RecordingError(f"LeRobot data set {root} has fps {fps:g}; valid is a positive number")
         features = dict(info["features"])
-        columns, left = [], []
-        for key, feature in features.items():
-            if key in DEFAULTS or key in (ACTION, STAMP):
+        commanded = next((key for key in ACTIONS if key in features), "")
+        columns: dict[str, Column] = {}
+        left = []
+        # Keys of observations come first: another one of the same name is left out.
+        for key in sorted(features, key=lambda key: not key.startswith((OBSERVATION, "next."))):
+            if key in DEFAULTS or key in (commanded, STAMP):
                 continue
-            reason = _unread(key, feature)
-            if reason:
-                left.append(f"{key} is not read: {reason}")
+            reason = _unread(key, features[key])
+            column = None if reason else _read_column(key, features[key])
+            if column is None or column.name in columns:
+                left.append(f"{key} is not read: {reason or 'another feature is called so'}")
             else:
-                columns.append(_read_column(key, feature))
-        if ACTION not in features:
-            raise RecordingError(f"LeRobot data set {root} lacks the feature action; it has {', '.join(features)}")
-        return Layout(root, info, tuple(columns), _read_column(ACTION, features[ACTION]), tuple(left))
+                columns[column.name] = column
+        action = replace(_read_column(commanded, features[commanded]), name=ACTION) if commanded else NO_ACTION
+        return Layout(root, info, tuple(columns.values()), action, tuple(left))
 
 
 def _unread(key: str, feature: Mapping[str, Any]) -> str:
-    if not key.startswith(OBSERVATION):
+    if key.startswith("next."):
         return "it is no observation"
     told = {**(feature.get("info") or {}), **(feature.get("video_info") or {})}
     if told.get("is_depth_map") or told.get("video.is_depth_map"):
@@ -224,6 +227,8 @@ def _read_column(key: str, feature: Mapping[str, Any]) -> Column:
     names = feature.get("names")
     if image and shape[0] in (1, 3) and len(shape) == 3 and shape[2] not in (1, 3):
         shape = (shape[1], shape[2], shape[0])  # some data sets name the channels first; the frames are the same
+    if image and (len(shape) == 2 or shape[2] == 1):
+        shape = (*shape[:2], 3)  # of a grey camera, read as rgb, as its live images are
     if isinstance(names, dict):  # of old data sets: {"motors": [...]}
         names = next(iter(names.values()), None)
     flat = () if image or not isinstance(names, list) else tuple(map(str, names))
@@ -231,4 +236,5 @@ def _read_column(key: str, feature: Mapping[str, Any]) -> Column:
         flat = ()
     codec = str((feature.get("info") or {}).get("video.codec") or "video") if feature["dtype"] == "video" else ""
     name = key.removeprefix(IMAGES if image else OBSERVATION).removeprefix(OBSERVATION)
-    return Column(name, shape, "uint8" if image else feature["dtype"], image, flat, key, codec)
+    aside = not key.startswith(OBSERVATION)
+    return Column(name, shape, "uint8" if image else feature["dtype"], image, flat, key, codec, aside)

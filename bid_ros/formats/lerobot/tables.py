@@ -249,7 +249,8 @@ class LeRobotSource:
     def _episode(self, place: Place, names: Collection[str] | None) -> DataEpisode:
         layout, stamped = self._layout, "stamps" in self.contents.extras
         tabled = [column for column in layout.tabled() if column.wanted(names)]
-        columns = [layout.action, EPISODE, *tabled, *([STAMPS] if stamped else [])]
+        commanded = [layout.action] if layout.action.size else []
+        columns = [*commanded, EPISODE, *tabled, *([STAMPS] if stamped else [])]
         table = self._table(place, [column.key for column in columns])
         if (numbers(table, EPISODE, place.data) != place.number).any():
             raise RecordingError(f"{place.data}: the rows of episode {place.number} are not where the data set says")
@@ -265,7 +266,8 @@ class LeRobotSource:
                 observations[column.name] = read(table, column, place.data)
         stamps = numbers(table, STAMPS, place.data) if stamped else row_stamps(place.length, layout.fps)
         known: dict[str, Any] = {"seed": place.number, "text": place.text} | self._side.about(place.number)
-        return DataEpisode(observations, numbers(table, layout.action, place.data), np.asarray(stamps), **known)
+        actions = numbers(table, layout.action, place.data) if commanded else np.zeros((place.length, 0), np.float32)
+        return DataEpisode(observations, actions, np.asarray(stamps), **known)
 
     def _table(self, place: Place, names: Sequence[str]) -> Any:
         if self._rows is None or self._rows.path != place.data:

@@ -10,6 +10,7 @@ from pydantic import Field
 from bid_ros.core.errors import BidError
 from bid_ros.core.settings import Count, Positive, parse_settings, settings
 from bid_ros.importing.policy import ImportOptions, NetworkFeature, denoising, network_feature
+from bid_ros.importing.unknown_fields import UnknownFields
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 
 Size = tuple[Count, Count]
@@ -164,22 +165,23 @@ def parse_all(kind: Any, content: dict[str, Any], where: str) -> Any:
     return parse_settings(kind, content, where)
 
 
-def parse_parts(kinds: list[Any], content: dict[str, Any], where: str, others: tuple[str, ...] = ()) -> list[Any]:
+def parse_parts(
+    kinds: list[Any], content: dict[str, Any], where: str, unknown: UnknownFields, others: tuple[str, ...] = ()
+) -> list[Any]:
     """Return several kinds of fields that one mapping has.
 
     Args:
         kinds: classes of settings.
         content: the mapping.
         where: names it, for errors.
+        unknown: judges the fields of no kind.
         others: names that may be there too.
 
     Raises:
         BidError: a field is missing, impossible, or of no kind.
     """
     known = {name for kind in kinds for name in kind.__annotations__}
-    for name in content:
-        if name not in known and name not in others:
-            raise BidError(f"{where} has the field '{name}', which may change what is computed; it is not known")
+    content = unknown.without(content, known.__contains__, others.__contains__, where, "bid_ros does not know")
     return [
         parse_all(kind, {name: value for name, value in content.items() if name in kind.__annotations__}, where)
         for kind in kinds

@@ -35,6 +35,7 @@ from bid_ros.importing.diffusion_policy.weights import action_spread, check_all_
 from bid_ros.importing.networks.transformer import ChunkTransformer
 from bid_ros.importing.networks.unet import ConditionalUnet, check_sizes
 from bid_ros.importing.policy import ImportedPolicy, ImportOptions
+from bid_ros.importing.unknown_fields import UnknownFields
 
 UMI: Final = "DiffusionUnetTimmPolicy"
 AXES: Final = (
@@ -66,7 +67,9 @@ def read_umi(checkpoint: Checkpoint, options: ImportOptions) -> ImportedPolicy:
     """
     policy, where = checkpoint.config["policy"], f"{checkpoint.path}: cfg.policy"
     given, file, tensors = without_target(policy), str(checkpoint.path), checkpoint.tensors
-    fields, network = parse_parts([UmiFields, UnetFields], given, where, UMI_OTHERS)
+    unknown = UnknownFields(options.ignored)
+    fields, network = parse_parts([UmiFields, UnetFields], given, where, unknown, UMI_OTHERS)
+    unknown.check_named(where)
     meta: Any = given.get("shape_meta")
     features = tuple(item for item in read_features(meta, where) if not _is_ignored(meta["obs"][item.name]))
     windows = {
@@ -89,7 +92,7 @@ def read_umi(checkpoint: Checkpoint, options: ImportOptions) -> ImportedPolicy:
         horizon=horizon,
         denoiser=denoiser,
         settings=sampling(given.get("noise_scheduler"), fields.num_inference_steps, options, where),
-        notes=(*observing.notes, *_notes(poses, steps)),
+        notes=(*unknown.notes, *observing.notes, *_notes(poses, steps)),
         provenance={"pose_repr": poses, "down_sample_steps": steps},
         past=0,
     )
@@ -147,20 +150,20 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
     if kind == UMI:
         return read_umi(checkpoint, options)
     transformer = "Transformer" in kind
-    given = without_target(policy)
+    given, unknown = without_target(policy), UnknownFields(options.ignored)
     network_kind: Any = TransformerFields if transformer else UnetFields
     if kind in LOWDIM:
-        (fields,) = parse_parts([PolicyFields], given, where, OTHERS)
-        (network,) = parse_parts(
-            [network_kind], without_target(_mapping(given, "model", where)), f"{where}.model", (*OTHERS, *DERIVED)
-        )
+        (fields,) = parse_parts([PolicyFields], given, where, unknown, OTHERS)
+        model = without_target(_mapping(given, "model", where))
+        (network,) = parse_parts([network_kind], model, f"{where}.model", unknown, (*OTHERS, *DERIVED))
         observing = numbers_alone(_number(given, "obs_dim", where))
         action_dim = _number(given, "action_dim", where)
     else:
         kinds = [PolicyFields, network_kind, *([ImageFields] if kind in HYBRID else [])]
-        fields, network, *image = parse_parts(kinds, given, where, OTHERS)
+        fields, network, *image = parse_parts(kinds, given, where, unknown, OTHERS)
         observing = _observing(given, image, checkpoint, where)
         action_dim = read_action_dim(given["shape_meta"], where)
+    unknown.check_named(where)
     _check_conditioned(fields, where, "obs_as_cond" if transformer else "obs_as_global_cond", kind in LOWDIM)
     rows = fields.n_action_steps if fields.pred_action_steps_only else fields.horizon
     denoiser = _denoiser(network, observing, fields, action_dim, where)
@@ -174,7 +177,7 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
         horizon=rows,
         denoiser=denoiser,
         settings=sampling(given.get("noise_scheduler"), fields.num_inference_steps, options, where),
-        notes=observing.notes,
+        notes=(*unknown.notes, *observing.notes),
         past=_past_rows(fields, kind),
     )
 

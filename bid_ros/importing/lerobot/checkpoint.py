@@ -5,6 +5,7 @@ what happens to observations and actions before and after the network.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 CONFIG: Final = "config.json"
 WEIGHTS: Final = "model.safetensors"
+MODEL: Final = "pretrained_model"
+HUB: Final = re.compile(r"(?:https://huggingface\.co/)?([\w-][\w.-]*/([\w.-]+))")  # a name on the hub
 PROCESSORS: Final = {
     "policy_preprocessor.json": "normalizer_processor",
     "policy_postprocessor.json": "unnormalizer_processor",
@@ -93,11 +96,7 @@ def read_folder(path: str | Path) -> PolicyFolder:
     Raises:
         BidError: a file is missing or damaged, or of a form that no known version wrote.
     """
-    folder = Path(path)
-    if not folder.is_dir():
-        raise BidError(f"{folder} is no folder; valid is one on this computer that LeRobot saved a policy to")
-    if not (folder / CONFIG).is_file() and (folder / "pretrained_model" / CONFIG).is_file():
-        folder = folder / "pretrained_model"
+    folder = policy_folder(path)
     config = read_json(folder / CONFIG)
     inputs, types = _inputs(folder / CONFIG, config)
     output = _features(folder / CONFIG, config, "output_features").get(ACTION, {})
@@ -127,6 +126,31 @@ def read_folder(path: str | Path) -> PolicyFolder:
         normalisation=normalisation,
         statistics_files=statistics_files,
     )
+
+
+def policy_folder(path: str | Path) -> Path:
+    """Return the folder with the policy: the one that is named, or its ``pretrained_model``.
+
+    Raises:
+        BidError: there is no such folder, or it is one of a whole training, which holds several policies.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        hub = HUB.fullmatch(str(path))
+        fetch = f"; from the Hugging Face hub fetch it by: hf download {hub[1]} --local-dir {hub[2]}" if hub else ""
+        raise BidError(f"{path} is no folder; valid is one on this computer that LeRobot saved a policy to{fetch}")
+    if (folder / CONFIG).is_file():
+        return folder
+    if (folder / MODEL / CONFIG).is_file():
+        return folder / MODEL
+    inside = folder / "checkpoints" if (folder / "checkpoints").is_dir() else folder
+    found = {item.name: item for item in inside.iterdir() if (item / MODEL / CONFIG).is_file()}
+    found |= {item.name: item for item in inside.glob("*.ckpt")}
+    newest = next((name for name in ("last", "latest.ckpt") if name in found), max(found, default=""))
+    if newest:
+        others = f", or {', '.join(sorted(found.keys() - {newest}))} beside it" if len(found) > 1 else ""
+        raise BidError(f"{folder} is the folder of a training; valid is a checkpoint in it: {found[newest]}{others}")
+    return folder
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -193,6 +217,7 @@ def _processor_statistics(
 
 
 def _only_step(path: Path, steps: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
+    steps = [step for step in steps if (step.get("config") or {}).get("enabled") is not False]  # it changes nothing
     names = [str(step.get("registry_name", step.get("class"))) for step in steps]
     for name in names:
         if name != wanted and name not in IGNORED_STEPS:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from pydantic import Field
 
-from bid_ros.core.errors import BidError
 from bid_ros.core.settings import Count, Positive, parse_settings, settings
 from bid_ros.policy.vqbet.codes import MOST_CODES, Temperature
 
@@ -25,6 +24,7 @@ IGNORED: Final = (
     *("n_vqvae_training_steps", "gpt_block_size", "offset_loss_weight"),
     *("primary_code_loss_weight", "secondary_code_loss_weight", "vision_encoder_lr_multiplier"),
     *("vision_encoder_name", "text_encoder_name", "sigma_min", "n_vae_encoder_layers", "kl_weight"),
+    "mlp_hidden_dim",  # of VQ-BeT up to 0.3.3: written, never read
 )
 IGNORED_BEGINNINGS: Final = ("optimizer_", "scheduler_", "timestep_sampling_", "tokenizer_")
 
@@ -139,17 +139,16 @@ class ActFields:
     temporal_ensemble_coeff: float | None = None
 
 
+def is_unused(name: str) -> bool:
+    """Return whether LeRobot has a field of this name that no sampled chunk depends on."""
+    return name in IGNORED or name.startswith(IGNORED_BEGINNINGS)
+
+
 def parse_fields(kind: type[Kind], config: Mapping[str, Any], path: Path) -> Kind:
     """Return the fields of a configuration that decide what the network computes.
 
-    Raises:
-        BidError: a field is impossible, or one is unknown: it may change the network.
+    The others were judged by :class:`bid_ros.importing.unknown_fields.UnknownFields`. Raises BidError for an impossible
+    value.
     """
     known = {item.name: config[item.name] for item in fields_of(cast(Any, kind)) if item.name in config}
-    for name in config:
-        if name not in known and name not in IGNORED and not name.startswith(IGNORED_BEGINNINGS):
-            raise BidError(
-                f"{path} has the field '{name}', which LeRobot 0.1 to 0.6 do not write for this type; it may change "
-                "the network, so it is not left out"
-            )
     return parse_settings(kind, known, str(path))

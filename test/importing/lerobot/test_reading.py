@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from bid_ros.core.errors import BidError
 from bid_ros.importing.lerobot.reading import read_policy
@@ -42,6 +43,67 @@ def test_a_folder_of_a_checkpoint_and_a_compiled_network_are_read(kit, tmp_path)
 
     kit.write_lerobot(tmp_path / "last" / "pretrained_model", tensors=compiled)
     assert equal(read(tmp_path / "last").denoiser, read(kit.write_lerobot(tmp_path / "plain")).denoiser)
+
+
+def test_a_whole_training_suggests_its_last_checkpoint(kit, tmp_path):
+    for name in ("005000", "010000"):
+        kit.write_lerobot(tmp_path / "run" / "checkpoints" / name / "pretrained_model")
+    inside = tmp_path / "run" / "checkpoints"
+    for folder in (tmp_path / "run", inside):
+        with pytest.raises(BidError, match=rf"valid is a checkpoint in it: {inside}/010000, or 005000 beside it"):
+            read(folder)
+    (inside / "last").symlink_to("010000")
+    with pytest.raises(BidError, match=rf"valid is a checkpoint in it: {inside}/last, or 005000, 010000 beside it"):
+        read(tmp_path / "run")
+    assert read(inside / "last").horizon == 8
+
+
+def test_unknown_fields_that_switch_nothing_on_are_left_out_and_said(kit, tmp_path):
+    off = {"new_thing": None, "use_new": False, "new_list": [], "new_share": 0.0}
+    policy = read(kit.write_lerobot(tmp_path / "off", config=off))
+    assert policy.notes[0].endswith("ignored 'new_thing' (null), 'use_new' (false), 'new_list' ([]), 'new_share' (0.0)")
+    on = kit.write_lerobot(tmp_path / "on", config={"use_new": True})
+    assert read(on, ignored=("use_new",)).notes[0].endswith("config.json: ignored 'use_new' (true)")
+    for name, message in (("horizon", "by which .*config.json says what is"), ("typo", "config.json does not have")):
+        with pytest.raises(BidError, match=f"--ignore-field is '{name}', .*{message}"):
+            read(on, ignored=("use_new", name))
+
+
+def test_a_field_that_old_versions_wrote_and_never_read_is_known(kit, tmp_path):
+    assert read(kit.write_lerobot(tmp_path / "old", config={"mlp_hidden_dim": 1024})).notes == ()
+
+
+def test_tensors_in_several_files_are_read_by_their_index(kit, tmp_path):
+    whole, folder = kit.write_lerobot(tmp_path / "whole"), kit.write_lerobot(tmp_path / "parts")
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    places = {name: f"model-0000{1 + at % 2}-of-00002.safetensors" for at, name in enumerate(tensors)}
+    for file in set(places.values()):
+        save_file({name: value for name, value in tensors.items() if places[name] == file}, folder / file)
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": places}))
+    assert equal(read(folder).denoiser, read(whole).denoiser)
+    for content, message in (
+        ({"weight_map": {**places, "more": "model-00001-of-00002.safetensors"}}, "00001-of-00002.* lacks .*'more'"),
+        ({"weight_map": {**places, "more": "other.safetensors"}}, "other.safetensors is missing"),
+        ({"weight_map": {"more": "../model.safetensors"}}, "names files that are not beside it"),
+        ([], "cannot be read as an index"),
+    ):
+        index.write_text(json.dumps(content))
+        with pytest.raises(BidError, match=message):
+            read(folder)
+
+
+def test_a_step_that_is_switched_off_is_none(kit, tmp_path):
+    folder = kit.write_lerobot(tmp_path / "policy")
+    file = folder / "policy_preprocessor.json"
+    content = json.loads(file.read_text())
+    content["steps"].append({"registry_name": "relative_actions_processor", "config": {"enabled": False}})
+    file.write_text(json.dumps(content))
+    assert read(folder).horizon == 8
+    file.write_text(file.read_text().replace('"enabled": false', '"enabled": true'))
+    with pytest.raises(BidError, match="has the step 'relative_actions_processor'"):
+        read(folder)
 
 
 def test_missing_fields_mean_the_defaults_of_old_versions(kit, tmp_path):
@@ -107,6 +169,7 @@ BIAS = "diffusion.unet.final_conv.1.bias"
 WRONG = {
     "type": ({"config": {"type": "act"}}, "config.json: type is 'act'; valid are diffusion, multi_task_dit, vqbet"),
     "field": ({"config": {"hidden": 3}}, "config.json has the field 'hidden', which LeRobot 0.1 to 0.6 do not write"),
+    "fields": ({"config": {"hidden": 3, "more": True}}, "give --ignore-field hidden --ignore-field more$"),
     "value": ({"config": {"kernel_size": 0}}, "config.json: kernel_size is 0; valid"),
     "choice": ({"config": {"prediction_type": "v"}}, "config.json: prediction_type is 'v'; valid"),
     "horizon": ({"config": {"horizon": 7}}, "config.json: horizon is 7; valid is a multiple of 2"),
@@ -192,7 +255,11 @@ def test_damaged_files_are_named(kit, tmp_path, name, content):
 
 
 def test_a_folder_that_is_not_here_is_named(kit, tmp_path):
-    with pytest.raises(BidError, match=r"^lerobot/diffusion_pusht is no folder; valid is one on this computer"):
+    with pytest.raises(
+        BidError,
+        match=r"^lerobot/diffusion_pusht is no folder; valid is one on this computer .* fetch "
+        r"it by: hf download lerobot/diffusion_pusht --local-dir diffusion_pusht$",
+    ):
         read("lerobot/diffusion_pusht")
     folder = kit.write_lerobot(tmp_path / "policy")
     content = json.loads((folder / "config.json").read_text())
