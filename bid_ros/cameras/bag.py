@@ -96,6 +96,10 @@ class BagCamera:
             raise CameraError(
                 f"bag {self._bag} has less than one second in which all of {', '.join(stamps)} have images"
             )
+        if not any(begin <= stamp < begin + length for stamp in stamps[self._topic]):
+            raise CameraError(
+                f"bag {self._bag} has no images on '{self._topic}' while the others have some; valid is a topic that has"
+            )
         return begin, length
 
     def _play(self, begin_ns: int, length_ns: int) -> Iterator[tuple[int, bytes]]:

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.cameras.image import format_of, rows_of
+from bid_ros.cameras.image import format_of, rows_of, unpacked
 from bid_ros.core.errors import CameraError
 
 Depth = NDArray[np.float32]
@@ -69,7 +69,7 @@ def _decompressed(message: Any, camera: str) -> Depth:
             f"valid are '{MILLIMETRES}; compressedDepth png', '{METRES}; compressedDepth png' and "
             f"'{MILLIMETRES}; png compressed'"
         )
-    pixels = cv2.imdecode(np.frombuffer(data[begin:], np.uint8), cv2.IMREAD_UNCHANGED) if len(data) > begin else None
+    pixels = unpacked(np.frombuffer(data[begin:], np.uint8), cv2.IMREAD_UNCHANGED)
     scaled = encoding == METRES
     if pixels is None or pixels.ndim != 2 or pixels.dtype != np.uint16 or (scaled and not begin):
         raise CameraError(

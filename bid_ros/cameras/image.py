@@ -106,6 +106,14 @@ def format_of(message: Any) -> tuple[str, str]:
     return (encoding, way) if separator or encoding in _ENCODINGS else ("", encoding)
 
 
+def unpacked(data: NDArray[np.uint8], flags: int) -> NDArray[Any] | None:
+    """Return the pixels of a PNG, a JPEG or another file in memory, as OpenCV does; None: it is no whole image."""
+    try:
+        return cv2.imdecode(data, flags) if data.size else None
+    except cv2.error:  # its head promises more pixels than OpenCV takes
+        return None
+
+
 def _decompressed(message: Any, camera: str) -> Image:
     """Return the rgb image of a compressed one. Raises CameraError."""
     encoding, way = format_of(message)
@@ -117,7 +125,7 @@ def _decompressed(message: Any, camera: str) -> Image:
     data = np.frombuffer(message.data, dtype=np.uint8)
     mosaic = encoding in _BAYER and not in_colours
     flags = cv2.IMREAD_UNCHANGED if mosaic else cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH
-    pixels = cv2.imdecode(data, flags) if data.size else None
+    pixels = unpacked(data, flags)
     if pixels is None:
         raise CameraError(
             f"camera '{camera}' publishes {data.size} bytes of format '{message.format}', which are no whole image; "

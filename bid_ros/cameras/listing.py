@@ -49,7 +49,8 @@ def realsense_cameras(devices: Iterable[Any] | None = None) -> list[FoundCamera]
     """
     rs = library("the list of RealSense cameras")
     try:
-        return _named_once([_realsense(device) for device in (devices or rs.context().query_devices())])
+        found = rs.context().query_devices() if devices is None else devices
+        return _named_once([_realsense(device) for device in found])
     except RuntimeError as error:
         raise CameraError(f"RealSense cameras cannot be listed: {' '.join(str(error).split())}") from error
 

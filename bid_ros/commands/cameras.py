@@ -224,6 +224,8 @@ def _show(system: System, cameras: list["CameraConfig"], namespace: str) -> int:
     folder = system.file("cameras.yaml").parent
     devices = [(camera, open_camera(camera, folder)) for camera in cameras if camera.source not in ("topic", "twin")]
     topics = {camera.address: camera for camera in cameras if camera.source == "topic"}
+    if not devices and not topics:
+        raise BidError("the twin renders every camera that is meant; valid is one at the robot")
     with rerun_sink.into_browsers(WEB_PORT) as (recording, address):
         preview = CameraPreview(recording)
 

@@ -26,6 +26,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 WITH_TARGET: Final = ("inside", "above")
 MESHES: Final = (".stl", ".obj")
 LEAST_PATH: Final = 0.06  # m, side of a start region in which a person moves an object
+LEAST_HOLLOW: Final = 0.01  # m, side of what is hollow
 
 
 @settings(error=TaskError)
@@ -74,6 +75,8 @@ class SceneObject:
             self._refuse("moved_by robot", "person or nobody, as it is painted on the table")
         if self.hollow and self.shape not in ("box", "cylinder"):
             self._refuse("hollow true", "hollow for a box or a cylinder")
+        if self.hollow and min(self.size) < LEAST_HOLLOW:
+            self._refuse(f"hollow with size {list(self.size)}", f"{LEAST_HOLLOW:g} m or more, as its walls are 3 mm")
         if (self.shape == "mesh") != bool(self.mesh) or (self.mesh and Path(self.mesh).suffix.lower() not in MESHES):
             self._refuse(
                 f"mesh '{self.mesh}'", "a file that ends in .stl or .obj for the shape mesh, and none for others"

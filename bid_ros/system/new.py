@@ -68,7 +68,7 @@ def _copy(source: System, path: Path, robot: str, cameras: Sequence[str]) -> Non
         raise BidError(f"system '{source.folder.name}' is of the robot {source.task.robot}, not of {robot}")
     # What stands in for a file of the source becomes a file of the copy.
     found = {file.name: file for folder in reversed(source.folders) for file in folder.iterdir() if _belongs(file)}
-    files = {name: file.read_text() for name, file in found.items()}
+    files, rest = _read(found)
     files[FILE] = re.sub(r"(?m)^like:.*\n", "", files[FILE])
     name, task = path.resolve().name, files["task.yaml"]
     policy = source.settings.policy
@@ -85,11 +85,25 @@ def _copy(source: System, path: Path, robot: str, cameras: Sequence[str]) -> Non
     if "README.md" in files:
         files["README.md"] = _readme(files["README.md"], source.folder.name, name)
     _write_files(path, files, _renamed(source.task, cameras))
+    for name, content in rest.items():
+        (path / name).write_bytes(content)
     for mesh in (Path(item.mesh) for item in source.task.objects if item.mesh):
         beside = source.file("task.yaml").resolve().parent
         if mesh.is_relative_to(beside):
             (path / mesh.relative_to(beside)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(mesh, path / mesh.relative_to(beside))
+
+
+def _read(found: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Return the texts among files, and the content of those that are none, such as the print of a board."""
+    files, rest = dict[str, str](), dict[str, bytes]()
+    for name, file in found.items():
+        content = file.read_bytes()
+        try:
+            files[name] = content.decode()
+        except UnicodeDecodeError:
+            rest[name] = content
+    return files, rest
 
 
 def _set(text: str, field: str, value: str) -> str:

@@ -1,4 +1,5 @@
 import struct
+import zlib
 from types import SimpleNamespace
 
 import cv2
@@ -10,6 +11,13 @@ from bid_ros.core.errors import CameraError
 
 MILLIMETRES = np.array([[1000, 0, 1], [65535, 250, 3000]], np.uint16)
 METRES = np.array([[1.0, np.nan, 0.001], [65.535, 0.25, 3.0]], np.float32)
+
+
+# 60,000 x 60,000 px are more than OpenCV takes.
+HUGE = b"\x89PNG\r\n\x1a\n" + b"".join(
+    struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data))
+    for data in (b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 16, 0, 0, 0, 0), b"IDAT" + zlib.compress(bytes(9)))
+)
 
 
 def raw(pixels, encoding, padding=0, big=False, **changes):
@@ -75,6 +83,7 @@ def test_compressed_metres_are_scaled_by_their_header():
         (compressed("32FC1; compressedDepth png", MILLIMETRES), "16 bits and one channel, after its header"),
         (SimpleNamespace(format="16UC1; compressedDepth png", data=bytes(40)), "publishes 40 bytes"),
         (SimpleNamespace(format="16UC1; compressedDepth png", data=b""), "publishes 0 bytes"),
+        (SimpleNamespace(format="16UC1; compressedDepth png", data=HUGE), "no whole image"),
     ],
 )
 def test_refuses_what_is_no_depth_image(one, words):

@@ -171,6 +171,12 @@ def test_bad_input_is_one_sentence_and_writes_nothing(system, capsys, arguments,
     assert (system.folder / "cameras.yaml").read_text() == before
 
 
+def test_cameras_that_the_twin_renders_are_not_shown(system, capsys):
+    write_sources(system, {"source": "twin"}, {"source": "twin"})
+    assert main(["cameras", str(system.folder), "--web"]) == 2
+    assert "error: the twin renders every camera that is meant" in capsys.readouterr().err
+
+
 def test_no_camera_is_said(ros_domain, capsys, monkeypatch):
     monkeypatch.setattr("bid_ros.cameras.listing.video_nodes", list)
     monkeypatch.setattr("bid_ros.nodes.camera_probe.FOUND_S", 0.1)

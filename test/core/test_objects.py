@@ -61,6 +61,7 @@ def test_objects_and_rules_are_no_part_of_what_a_policy_depends_on():
         ({"objects": [CUP | {"shape": "mesh"}]}, "'cup', a mesh, has mesh ''; valid is a file that ends in .stl or"),
         ({"objects": [CUP | {"mesh": "cup.stl"}]}, "'cup', a cylinder, has mesh 'cup.stl'"),
         ({"objects": [CUP | {"shape": "sphere", "size": [0.1] * 3, "hollow": True}]}, "a sphere, has hollow true"),
+        ({"objects": [CUP | {"size": [0.05, 0.05, 0.004], "hollow": True}]}, "valid is 0.01 m or more, as its walls"),
         ({"objects": [CUP | {"start_max": [0.3, 0.1]}]}, "start region from 0.4 to 0.3 m in x; valid is min <= max"),
         ({"objects": [CUP | {"start_max": [1.4, 0.1]}]}, "'cup' starts from 0.4 to 1.4 m in x; valid is inside the"),
         (

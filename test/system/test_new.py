@@ -131,6 +131,13 @@ def test_a_copy_has_the_meshes_of_its_objects(tmp_path):
     assert (second.folder / "README.md").read_text().count("bid record") == 1
 
 
+def test_a_copy_has_files_that_are_no_text(tmp_path):
+    first = new_system(tmp_path / "first", "ur").folder
+    (first / "board.pdf").write_bytes(b"%PDF-1.4\n%\xac\xdc\x00")  # as bid calibrate board writes it
+    second = new_system(tmp_path / "second", like=str(first)).folder
+    assert (second / "board.pdf").read_bytes() == (first / "board.pdf").read_bytes()
+
+
 def test_a_bundle_of_a_task_that_is_not_the_same_is_refused(tmp_path):
     system = new_system(tmp_path / "copied", like="franka_place")
     file = system.folder / "task.yaml"

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.cameras.image import unpacked
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
 from bid_ros.formats.base import Column, Contents, DataEpisode, row_stamps
@@ -167,7 +168,7 @@ def pictures(table: Any, column: Column, path: Path) -> NDArray[np.uint8]:
         content = (item.as_py() or {}).get("bytes")
         if not content:
             raise RecordingError(f"{path}: '{column.key}' has no picture in row {at}")
-        image = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
+        image = unpacked(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
         if image is not None and image.dtype != np.uint8:
             bits = 8 * image.dtype.itemsize
             raise RecordingError(

@@ -15,7 +15,7 @@ from bid_ros.core.task import Task
 from bid_ros.robots.robotiq.model import GRIP
 from bid_ros.sim.mjcf import NO_BITS, WORLD_BITS, geom, part, text
 from bid_ros.tasks.table.layout import ObjectLayout, object_layout
-from bid_ros.tasks.table.objects_world import ObjectWorld
+from bid_ros.tasks.table.objects_world import ObjectWorld, own_name
 from bid_ros.tasks.table.scene import TableScene
 
 # Wood: its priority overrides the friction of an object's sides, which is the fingers' business.
@@ -48,7 +48,7 @@ class ObjectScene(TableScene):
         super().furnish(scene, hand)
         worldbody = part(scene, "worldbody")
         part(worldbody, "geom[@name='table']").attrib.update(_WOOD)
-        taken = {body.get("name") for body in worldbody.iter("body")}
+        taken = {"world", *(body.get("name") for body in worldbody.iter("body"))}
         for item in self._objects:
             if item.name in taken:
                 raise TaskError(f"objects: '{item.name}' is a part of the robot in its twin; valid is another name")
@@ -73,7 +73,7 @@ class ObjectScene(TableScene):
             geom(body, "box", size=text([x / 2, y / 2, PAINT / 2]), pos=f"0 0 {PAINT}", rgba=colour, **NO_BITS)
             return
         if free:
-            ET.SubElement(body, "freejoint", name=f"{item.name}_joint")
+            ET.SubElement(body, "freejoint", name=own_name(item.name))
         parts = list(_mesh(scene, item) if item.mesh else _hollow(item) if item.hollow else _solid(item))
         touching = {**GRIP, **(_TOUCHES_ALL if free else WORLD_BITS)}
         for kind, place in parts:
@@ -110,8 +110,8 @@ def _mesh(scene: ET.Element, item: SceneObject) -> Iterator[Part]:
     scale = np.array(item.size) / (high - low)
     asset = scene.find("asset")
     asset = ET.SubElement(scene, "asset") if asset is None else asset
-    ET.SubElement(asset, "mesh", name=item.name, file=item.mesh, scale=text(scale.tolist()))
-    yield "mesh", {"mesh": item.name, "pos": text((-scale * (low + high) / 2).tolist())}
+    ET.SubElement(asset, "mesh", name=own_name(item.name), file=item.mesh, scale=text(scale.tolist()))
+    yield "mesh", {"mesh": own_name(item.name), "pos": text((-scale * (low + high) / 2).tolist())}
 
 
 def _bounds(item: SceneObject) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -17,6 +17,11 @@ HAND: Final = 1  # contact type of what belongs to the hand
 TOUCHES: Final = -0.001  # m between hand and object from which on the hand is in the way
 
 
+def own_name(name: str) -> str:
+    """Return the name of an object's joint and of its mesh: no robot has one of this name."""
+    return f"object {name}"
+
+
 @dataclass(frozen=True)
 class ObjectTruth:
     """Where the objects are. For scoring and scripted demonstrations, never for a policy."""
@@ -34,7 +39,7 @@ class ObjectWorld:
 
     def __init__(self, model: Any, data: Any, objects: Sequence[SceneObject]) -> None:
         self._model, self._data = model, data
-        self._free = {item.name: data.joint(f"{item.name}_joint") for item in objects if item.moved_by == "robot"}
+        self._free = {item.name: data.joint(own_name(item.name)) for item in objects if item.moved_by == "robot"}
         self._mocap = {item.name: int(model.body(item.name).mocapid[0]) for item in objects if item.moved_by != "robot"}
         self._names = [item.name for item in objects]
         self._layout: ObjectLayout | None = None

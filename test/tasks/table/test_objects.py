@@ -112,9 +112,14 @@ def test_a_gripper_in_the_way_is_one_sentence_and_nothing_changes():
     np.testing.assert_array_equal(data.qpos, before)
 
 
-def test_a_name_of_the_robot_is_refused():
-    with pytest.raises(TaskError, match="'gripper' is a part of the robot in its twin; valid is another name"):
-        scene_model(table("ur5_pick", (replace(BLOCK, name="gripper"),)))
+@pytest.mark.parametrize("name", ["gripper", "world"])
+def test_a_name_of_the_robot_is_refused(name):
+    with pytest.raises(TaskError, match=f"'{name}' is a part of the robot in its twin; valid is another name"):
+        scene_model(table("ur5_pick", (replace(BLOCK, name=name),)))
+
+
+def test_an_object_may_be_called_as_a_joint_of_the_robot():
+    assert scene_model(table("ur5_pick", (replace(BLOCK, name="elbow"),))).body("elbow").id
 
 
 def test_a_mesh_has_the_size_and_the_middle_that_the_file_says(tmp_path):
