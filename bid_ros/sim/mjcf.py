@@ -63,7 +63,7 @@ def add_sky(scene: ET.Element) -> None:
     asset = scene.find("asset")
     asset = ET.SubElement(scene, "asset") if asset is None else asset
     colours = {"rgb1": "0.93 0.95 0.97", "rgb2": "0.62 0.68 0.75"}
-    ET.SubElement(asset, "texture", type="skybox", builtin="gradient", width="64", height="64", **colours)
+    ET.SubElement(asset, "texture", {"type": "skybox", "builtin": "gradient", "width": "64", "height": "64", **colours})
 
 
 def lamp(worldbody: ET.Element, position: Sequence[float], direction: Sequence[float]) -> None:
