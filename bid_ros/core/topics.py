@@ -70,6 +70,7 @@ class Topic:
 
 
 IMAGES: Final = Topic(IMAGE_TYPE, IMAGE_QOS)
+VIEWS: Final = Topic(COMPRESSED_IMAGE_TYPE, IMAGE_QOS)
 CALIBRATIONS: Final = Topic("sensor_msgs/msg/CameraInfo", IMAGE_QOS)
 BODIES: Final = Topic(POSE_TYPE)
 MEASURES: Final = Topic("std_msgs/msg/String", EVENT_QOS)
@@ -182,6 +183,14 @@ def camera_topic(name: str) -> str:
 def camera_full_topic(name: str) -> str:
     """Return the topic of the whole images of a camera that is a device: rgb8, published while somebody listens."""
     return f"camera/{name}/full"
+
+
+def camera_view_topic(name: str) -> str:
+    """Return the topic of a camera's pictures for a person: larger than the images, published while somebody listens.
+
+    They are for the eye alone: nothing decides on them, and nobody records them.
+    """
+    return f"camera/{name}/view{COMPRESSED}"
 
 
 def optical_frame(camera: str) -> str:

@@ -27,6 +27,7 @@ from bid_ros.core.clocks import read_clocks
 from bid_ros.core.errors import CameraError
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
+from bid_ros.nodes.camera_views import CameraViews, rendered_size
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_messages import camera_info, header, transform_message
 from bid_ros.system.priority import raise_priority
@@ -41,6 +42,7 @@ PARAMETERS = (
 )
 STALLED_PERIODS = 1.5  # without a pair, after which there is no heartbeat
 WAITING = "waiting for "
+VIEW_TIME = 0.25  # of the period, that must be left before the next scene for a picture that a person looks at
 REOPEN_S = 1.0  # between two tries to open a device that is lost, s
 
 
@@ -65,12 +67,14 @@ class CameraNode(BidNode):
         }
         self._clocks = {name: CameraClock(name) for name in names}
         rate = min(feature.rate_hz for feature in self._task.cameras)
+        self._period_ns = round(NANOSECONDS / rate)
         self.heartbeat.limit_s = STALLED_PERIODS / rate
         self._pairing = FramePairing(names, rate, self.value("tolerance_s"))
         self._images = {name: self.advertise(topics.camera_topic(name), topics.IMAGES) for name in names}
         self._infos = {name: self.advertise(topics.camera_info_topic(name), topics.CALIBRATIONS) for name in names}
         devices = [name for name, camera in self._cameras.items() if camera.source not in BY_NODE]
         self._whole = {name: self.advertise(topics.camera_full_topic(name), topics.IMAGES) for name in devices}
+        self._views = CameraViews(self, names)
         self._transforms = self.advertise(topics.TF_STATIC)
         self._publish_transforms()
         self._pairs = 0
@@ -94,6 +98,7 @@ class CameraNode(BidNode):
         """End the device threads."""
         self._stop.set()
         self._newest_scene.put(None)
+        self._views.close()
         for thread in self._threads:
             thread.join(timeout=2.0)
 
@@ -116,6 +121,7 @@ class CameraNode(BidNode):
 
     def begin(self) -> None:
         """Open the cameras, each in a thread of its own, except those of topics."""
+        self._start("the pictures", self._views.run)
         twins = [camera for camera in self._cameras.values() if camera.source == "twin"]
         if twins:
             raise_priority(HARDWARE_PRIORITY)
@@ -164,9 +170,10 @@ class CameraNode(BidNode):
         from bid_ros.sim.renderer import SceneRenderer
         from bid_ros.tasks.twins import scene_model
 
-        height, width, _ = self._features[cameras[0].name].shape
+        names = [camera.name for camera in cameras]
+        height, width, _ = self._features[names[0]].shape
         try:
-            renderer = SceneRenderer(scene_model(self._task), width, height, [camera.name for camera in cameras])
+            renderer = SceneRenderer(scene_model(self._task), width, height, names)
         except CameraError as error:  # no image will ever come, so the start of the system need not wait for one
             self.refuse(error)
             return
@@ -178,6 +185,16 @@ class CameraNode(BidNode):
             self._stop.wait(max(0.0, self.value("twin_delay_s") - age_s))
             for camera in cameras:
                 self._deliver(camera, stamp_ns(scene), images[camera.name])
+            for name in names:
+                if self._views.wanted(name) and self._has_time(scene):
+                    picture = renderer.picture(name, *rendered_size(height, width))
+                    self._views.offer(name, stamp_ns(scene), picture)
+            names.append(names.pop(0))  # if time is short, the next picture is of another camera
+
+    def _has_time(self, scene: TwinScene) -> bool:
+        """Whether a picture for a person can be rendered before the next scene comes."""
+        left_ns = stamp_ns(scene) + self._period_ns - self.now_ns()
+        return self._newest_scene.empty() and left_ns > VIEW_TIME * self._period_ns
 
     def _read(self, camera: CameraConfig) -> None:
         """Deliver the images of a device. One that is lost, or not there yet, is opened again until this node ends."""
@@ -220,6 +237,8 @@ class CameraNode(BidNode):
             pairs = self._pairing.add(camera.name, stamp_ns, fitted)
         for pair in pairs:
             self._publish(pair.stamp_ns, pair.frames)
+        if camera.source != "twin" and self._views.wanted(camera.name):
+            self._views.offer(camera.name, stamp_ns, image, camera.crop)
 
     def _publish(self, stamp_ns: int, frames: Mapping[str, NDArray[Any]]) -> None:
         for name, frame in frames.items():

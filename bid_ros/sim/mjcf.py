@@ -43,6 +43,8 @@ def look(position: Sequence[float], target: Sequence[float], up: Sequence[float]
 def plain_visuals(scene: ET.Element, centre: Sequence[float]) -> None:
     """Make a scene cheap to render: one headlight, no shadows, no multisampling, coarse curves.
 
+    Its sky is for pictures that a person looks at. Images of a policy are black where nothing is.
+
     Args:
         scene: the ``mujoco`` element.
         centre: ``(3,)`` m, middle of the visible scene.
@@ -53,6 +55,15 @@ def plain_visuals(scene: ET.Element, centre: Sequence[float]) -> None:
     ET.SubElement(visual, "global", offwidth="640", offheight="640")
     ET.SubElement(visual, "map", znear="0.02", zfar="4")
     ET.SubElement(scene, "statistic", extent="1", center=text(centre))
+    add_sky(scene)
+
+
+def add_sky(scene: ET.Element) -> None:
+    """Add the assets of a sky, from light at the horizon to grey."""
+    asset = scene.find("asset")
+    asset = ET.SubElement(scene, "asset") if asset is None else asset
+    colours = {"rgb1": "0.93 0.95 0.97", "rgb2": "0.62 0.68 0.75"}
+    ET.SubElement(asset, "texture", {"type": "skybox", "builtin": "gradient", "width": "64", "height": "64", **colours})
 
 
 def lamp(worldbody: ET.Element, position: Sequence[float], direction: Sequence[float]) -> None:

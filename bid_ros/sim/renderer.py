@@ -76,6 +76,20 @@ class SceneRenderer:
         self._take(qpos, mocap_pos, mocap_quat)
         return {name: self._image(view) for name, view in self._views.items()}
 
+    def picture(self, camera: str, height: int, width: int) -> NDArray[np.uint8]:
+        """Return the state that was rendered last, with the sky, as a camera sees it: ``(height, width, 3)`` rgb8.
+
+        Args:
+            camera: one of those that are rendered.
+            height, width: size in pixels, in the range of those of the images.
+        """
+        self._gl.make_current()
+        sky = mujoco.mjtRndFlag.mjRND_SKYBOX
+        before, self._scene.flags[sky] = self._scene.flags[sky], 1
+        image = self._image(self._views[camera], rect=mujoco.MjrRect(0, 0, width, height))
+        self._scene.flags[sky] = before
+        return image
+
     def render_with_depths(
         self, qpos: NDArray[np.float64], mocap_pos: NDArray[np.float64], mocap_quat: NDArray[np.float64]
     ) -> Mapping[str, tuple[NDArray[np.uint8], NDArray[np.float64]]]:
@@ -113,12 +127,17 @@ class SceneRenderer:
         view.fixedcamid = self._model.camera(name).id
         return view
 
-    def _image(self, view: mujoco.MjvCamera, depth: NDArray[np.float32] | None = None) -> NDArray[np.uint8]:
-        catch_all = mujoco.mjtCatBit.mjCAT_ALL
+    def _image(
+        self,
+        view: mujoco.MjvCamera,
+        depth: NDArray[np.float32] | None = None,
+        rect: mujoco.MjrRect | None = None,
+    ) -> NDArray[np.uint8]:
+        rect, catch_all = rect or self._rect, mujoco.mjtCatBit.mjCAT_ALL
         mujoco.mjv_updateScene(self._model, self._data, self._option, None, view, catch_all, self._scene)
-        mujoco.mjr_render(self._rect, self._scene, self._context)
-        image = np.empty((self._rect.height, self._rect.width, 3), dtype=np.uint8)
-        mujoco.mjr_readPixels(image, depth, self._rect, self._context)
+        mujoco.mjr_render(rect, self._scene, self._context)
+        image = np.empty((rect.height, rect.width, 3), dtype=np.uint8)
+        mujoco.mjr_readPixels(image, depth, rect, self._context)
         return np.ascontiguousarray(image[::-1])  # OpenGL's first row is the lowest
 
     def _metres(self, buffer: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -8,13 +8,12 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from typing import Final
 
-from bid_ros.sim.mjcf import NO_BITS, geom, look, part, text
+from bid_ros.sim.mjcf import NO_BITS, add_sky, geom, look, part, text
 
 CAMERA: Final = "studio"
 LARGEST: Final = 1920  # px, of a picture's longer side
 FLOOR_Z: Final = -0.75  # m; the table's top is 0
 
-_SKY: Final = {"rgb1": "0.93 0.95 0.97", "rgb2": "0.62 0.68 0.75"}
 _TILES: Final = {"rgb1": "0.78 0.80 0.82", "rgb2": "0.72 0.74 0.77", "markrgb": "0.65 0.67 0.70"}
 
 
@@ -32,12 +31,10 @@ def furnish_studio(scene: ET.Element, eye: Sequence[float], target: Sequence[flo
     ET.SubElement(visual, "global", offwidth=str(LARGEST), offheight=str(LARGEST))
     ET.SubElement(visual, "map", znear="0.02", zfar="12", shadowclip="1.2", shadowscale="0.7")
     ET.SubElement(scene, "statistic", extent="1.6", center=text(target))
-    asset = scene.find("asset")
-    asset = ET.SubElement(scene, "asset") if asset is None else asset
-    sky = {"type": "skybox", "builtin": "gradient", "width": "256", "height": "256", **_SKY}
+    add_sky(scene)
+    asset = part(scene, "asset")
     tiles = {"type": "2d", "builtin": "checker", "mark": "edge", "width": "512", "height": "512", **_TILES}
     floor = {"texture": "tiles", "texrepeat": "1 1", "texuniform": "true", "specular": "0.2", "shininess": "0.3"}
-    ET.SubElement(asset, "texture", sky)
     ET.SubElement(asset, "texture", tiles, name="tiles")
     ET.SubElement(asset, "material", floor, name="floor")
     ET.SubElement(asset, "material", name="oak", rgba="0.72 0.60 0.46 1", specular="0.25", shininess="0.4")

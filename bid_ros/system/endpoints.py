@@ -14,6 +14,7 @@ from bid_ros.core.topics import (
     camera_full_topic,
     camera_info_topic,
     camera_topic,
+    camera_view_topic,
     chunk_topic,
     feature_topic,
 )
@@ -123,7 +124,7 @@ def _ends(
 
 def _cameras(system: System, twin: bool) -> Mapping[str, Endpoints]:
     names = [camera.name for camera in system.task.cameras]
-    images = [topic(name) for name in names for topic in (camera_topic, camera_info_topic)]
+    images = [topic(name) for name in names for topic in (camera_topic, camera_info_topic, camera_view_topic)]
     heard = [*_camera_topics(system, twin), *([topics.TWIN_SCENE] if twin else [])]
     markers = (topics.MARKERS, topics.OVERLAY, topics.TF, topics.ROBOT_DESCRIPTION)
     seen = (topics.DECISION, topics.SAFETY_STATE, topics.SAFETY_CHUNK, topics.EPISODE_EVENT, topics.ARM_STATUS)

@@ -1,5 +1,6 @@
 """Teleoperation by a page in a browser or on a phone, which shows the cameras while a person drives."""
 
+import math
 import secrets
 import socket
 import threading
@@ -16,6 +17,7 @@ from bid_ros.core.settings import Positive, settings
 from bid_ros.core.task import Task
 from bid_ros.core.topics import (
     ARM_STATUS,
+    COMPRESSED_IMAGE_TYPE,
     DIAGNOSTICS,
     EPISODE_EVENT,
     GRANT,
@@ -24,9 +26,10 @@ from bid_ros.core.topics import (
     TF_STATIC,
     TOPICS,
     camera_topic,
+    camera_view_topic,
 )
 from bid_ros.teleop.base import Command, DeviceDescriptor
-from bid_ros.teleop.cockpit import Cockpit
+from bid_ros.teleop.cockpit import PICTURE_SILENT_S, Cockpit
 from bid_ros.teleop.human import Controller, HumanDevice
 from bid_ros.teleop.page_said import PageSaid, read_said
 from bid_ros.teleop.page_server import LOOPBACK, SELF, PageServer, fingerprint, own_address, own_certificate
@@ -101,7 +104,9 @@ class Page(Controller):
 
     def __init__(self, options: PageSettings, task: Task, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._clock = clock
-        self._cameras, self._silence_ns = _cameras(task), round(options.silence_s * NANOSECONDS)
+        self._images, self._pictures = _cameras(task, camera_topic), _cameras(task, camera_view_topic)
+        self._pictured_ns: dict[str, int] = {}  # by camera: when its last picture came
+        self._silence_ns = round(options.silence_s * NANOSECONDS)
         self._lock = threading.Lock()
         self._said: PageSaid | None = None
         self._said_ns = self._toggles = self._marks = self._notes = 0
@@ -145,13 +150,22 @@ class Page(Controller):
 
     def hear(self, topic: str, message: Any, now_ns: int) -> None:
         """Take a picture, the pose of a camera, or what a node says of the run."""
-        if topic in self._cameras:
-            self._cockpit.see(self._cameras[topic], now_ns)
-            self._server.show(self._cameras[topic], message)
+        if camera := self._pictures.get(topic) or self._images.get(topic):
+            self._cockpit.see(camera, now_ns)
+            if topic in self._pictures:
+                self._pictured_ns[camera] = now_ns
+            # The policy's image is small; it is shown where there is nothing better.
+            if topic in self._pictures or self._age_s(camera, now_ns) > PICTURE_SILENT_S:
+                self._server.show(camera, message)
         elif topic == TF_STATIC:
             self._views.hear(message)
         else:
             self._cockpit.hear(topic, message, now_ns)
+
+    def _age_s(self, camera: str, now_ns: int) -> float:
+        """Return the s since the last picture of a camera that is larger than the policy's."""
+        pictured_ns = self._pictured_ns.get(camera)
+        return math.inf if pictured_ns is None else (now_ns - pictured_ns) / NANOSECONDS
 
     def close(self) -> None:
         """Tell the browsers why the run ends, and end the server."""
@@ -201,12 +215,14 @@ class Page(Controller):
         return {**self._cockpit.shown(live, drives, now_ns), "views": self._views.known(), "number": number}
 
 
-def _cameras(task: Task) -> dict[str, str]:
-    return {camera_topic(camera.name): camera.name for camera in task.cameras}
+def _cameras(task: Task, topic: Callable[[str], str]) -> dict[str, str]:
+    return {topic(camera.name): camera.name for camera in task.cameras}
 
 
 def _topics(task: Task, _: PageSettings) -> dict[str, str]:
-    return dict.fromkeys(_cameras(task), IMAGE_TYPE) | {name: TOPICS[name].type_name for name in HEARD}
+    images = dict.fromkeys(_cameras(task, camera_topic), IMAGE_TYPE)
+    pictures = dict.fromkeys(_cameras(task, camera_view_topic), COMPRESSED_IMAGE_TYPE)
+    return images | pictures | {name: TOPICS[name].type_name for name in HEARD}
 
 
 def _complete(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:

@@ -11,11 +11,12 @@ from bid_ros.core.poses import pose_arrays
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import ARM_STATUS
 from bid_ros.recording.reader import BagReader
+from bid_ros.views.message_values import MODES, word
 
 Array = NDArray[np.float64]
 RESTS_M: Final = 0.001  # that the tool may be from where it ends, at rest
 BEFORE_S: Final = 0.2  # in which the speed before the stop is measured
-TRACKING, STOPPING, STOPPED, FAULT = 1, 2, 3, 4  # modes of ArmStatus
+TRACKING, STOPPING, STOPPED, FAULT = MODES[1:]
 SILENT_S: Final = 0.2  # without a new state, after which nobody sees the arm any more
 
 
@@ -39,7 +40,7 @@ def read_stop(bag: Path, done_ns: int | None = None) -> dict[str, Any]:
             message = item.message
             received.append(item.stamp_ns)
             stamps.append(stamp_ns(message))
-            modes.append(int(message.mode))
+            modes.append(word(MODES, message.mode))
             reasons.append(str(message.reason))
             places.append(pose_arrays(message.tool)[0])
     first = _first(modes, np.array(received) >= (done_ns or 0))
@@ -53,7 +54,7 @@ def read_stop(bag: Path, done_ns: int | None = None) -> dict[str, Any]:
     return {"reason": reasons[first], "noticed_s": noticed_s, **_course(times, np.array(places)[fresh], seen)}
 
 
-def _first(modes: list[int], after: NDArray[np.bool_]) -> int | None:
+def _first(modes: list[str], after: NDArray[np.bool_]) -> int | None:
     """Return the first message of the first latched stop of an arm that had moved; None without one."""
     if TRACKING not in modes:
         return None

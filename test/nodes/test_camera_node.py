@@ -15,12 +15,13 @@ from diagnostic_msgs.msg import DiagnosticArray
 from qos import IMAGE, SCENES, STATE, STATIC_TRANSFORMS
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
-from sensor_msgs.msg import CameraInfo, Image
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import Heartbeat, TwinScene
 from bid_ros.cameras.image import decode_image, encode_image, resize_crop
 from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.topics import camera_view_topic
 from bid_ros.nodes.camera_node import CameraNode
 from bid_ros.nodes.ros_messages import time_message
 from bid_ros.robots.franka.model import scene_model
@@ -52,6 +53,8 @@ class Harness:
         self._drivers = {name: node.create_publisher(Image, f"/driver/{name}", IMAGE) for name in NAMES}
         for name in NAMES:
             node.create_subscription(Image, f"{namespace}/camera/{name}/image", self.images[name].append, IMAGE)
+        self.views: list[CompressedImage] = []
+        node.create_subscription(CompressedImage, camera_view_topic("third_person"), self.views.append, IMAGE)
         node.create_subscription(Heartbeat, f"{namespace}/heartbeat", self._on_beat, STATE)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, STATE)
         node.create_timer(0.1, self._publish)
@@ -114,6 +117,9 @@ def test_pairs_get_one_stamp_and_the_tasks_shape(bench, root, tmp_path):
     )
     np.testing.assert_array_equal(decode_image(third), resize_crop(harness.pictures["third_person"], crop, (96, 96, 3)))
     np.testing.assert_array_equal(decode_image(wrist), harness.pictures["wrist"])
+    assert bench.until(lambda: harness.views, START_S)
+    view, cropped = decode_image(harness.views[-1]).astype(int), harness.pictures["third_person"][0:120, 20:140]
+    assert view.shape == cropped.shape and np.abs(view - cropped).mean() < 3, "the crop for a person, not resized"
 
 
 def test_calibration_and_pose_of_a_camera_are_published_in_the_frames_of_its_system(bench, root, tmp_path):
@@ -236,12 +242,17 @@ def test_the_twins_cameras_show_the_scene_that_was_published(bench, root, tmp_pa
     assert bench.until(harness.delivering, START_S)
     renderer = SceneRenderer(model, 96, 96, NAMES)
     expected = renderer.render(data.qpos, data.mocap_pos, data.mocap_quat)
+    picture = renderer.picture("third_person", 288, 288)
     renderer.close()
     for name in NAMES:
         image = harness.images[name][-1]
         assert stamp_ns(image) in sent
         np.testing.assert_array_equal(decode_image(image), expected[name])
     assert expected["wrist"].std() > 5
+    assert bench.until(lambda: harness.views, START_S)
+    view = decode_image(harness.views[-1]).astype(int)
+    assert view.shape == picture.shape and np.abs(view - picture).mean() < 3
+    assert stamp_ns(harness.views[-1]) in sent
 
 
 def write_bag(folder, seconds):
@@ -314,9 +325,9 @@ def test_a_render_thread_that_fails_ends_the_node_with_status_1(root, tmp_path, 
     try:
         node.begin()
         node._on_scene(TwinScene())
-        for thread in node._threads:
-            thread.join(START_S)
-            assert not thread.is_alive()
+        (thread,) = (thread for thread in node._threads if thread.name == "render")
+        thread.join(START_S)
+        assert not thread.is_alive()
     finally:
         node.close()
         node.destroy_node()

@@ -94,6 +94,18 @@ def test_one_camera_at_another_size() -> None:
     assert {name: image.shape for name, image in images.items()} == {"wrist": (120, 160, 3)}
 
 
+def test_a_picture_for_a_person_is_larger_and_changes_no_image(renderer: SceneRenderer) -> None:
+    before = renderer.render(*state())["wrist"]
+    picture = renderer.picture("wrist", 288, 288)
+    np.testing.assert_array_equal(renderer.render(*state())["wrist"], before)
+    small = picture.reshape(96, 3, 96, 3, 3).mean(axis=(1, 3))
+    assert picture.shape == (288, 288, 3) and np.abs(small - before).mean() < 3
+    image = renderer.render(*state())["third_person"]
+    nothing = (image == 0).all(axis=2).repeat(3, axis=0).repeat(3, axis=1)
+    sky = renderer.picture("third_person", 288, 288)[nothing]
+    assert nothing.any() and np.median(sky, axis=0).min() > 150
+
+
 def test_state_of_another_scene_is_refused(renderer: SceneRenderer) -> None:
     qpos, position, quaternion = state()
     with pytest.raises(CameraError, match="qpos has 15 values; valid is 16"):

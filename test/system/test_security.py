@@ -27,7 +27,7 @@ PARTS = {
     "bystander": "episode", "driver_watch": "episode", "shadowing": "safety",
     "arm_report": "arm", "policy_report": "policy", "robot_model": "monitor", "replay_node": "", "client": "",
     "replay_policy_node": "", "features": "policy", "base": "", "topics": "", "following": "", "camera_probe": "",
-    "ros_bus": "", "grants": "arm", "said": "safety",
+    "ros_bus": "", "grants": "arm", "said": "safety", "camera_views": "camera",
 }  # fmt: skip
 
 

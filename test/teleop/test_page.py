@@ -200,6 +200,33 @@ def test_it_shows_cameras_and_what_safety_says(served):
     assert shown[4, 3, 0] < 40
 
 
+def test_larger_pictures_are_shown_where_there_are_any(served):
+    page = served()
+    assert {"camera/wrist/image", "camera/wrist/view/compressed"} <= set(DEVICE.topics(TASK, PageSettings()))
+
+    def heights(topic: str, height: int, at_s: float) -> list[int]:
+        """Of the images that come with the three news after a message of this height."""
+        image = np.zeros((height, 8, 3), np.uint8)
+        if topic == "image":
+            message = SimpleNamespace(height=height, width=8, data=image.tobytes())
+        else:
+            data = cv2.imencode(".jpg", image)[1].tobytes()
+            message = SimpleNamespace(format="rgb8; jpeg compressed bgr8", data=data)
+        page.hear(f"camera/wrist/{topic}", message, round(at_s * SECOND))
+        said = [browser.recv(timeout=5.0)]
+        while sum(isinstance(item, str) for item in said) < 3:
+            said.append(browser.recv(timeout=5.0))
+        browser.send(b"wrist")
+        images = [item for item in said if isinstance(item, bytes)]
+        return [len(cv2.imdecode(np.frombuffer(item[6:], np.uint8), cv2.IMREAD_COLOR)) for item in images]
+
+    with connect(address(page)) as browser:
+        assert heights("image", 8, at_s=0.0) == [8]
+        assert heights("view/compressed", 24, at_s=0.1) == [24]
+        assert heights("image", 9, at_s=0.2) == [], "it has a larger one"
+        assert heights("image", 10, at_s=1.2) == [10], "nobody sends larger ones any more"
+
+
 def test_a_slow_browser_gets_fewer_images_and_not_older_ones(served):
     page = served()
 
