@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from bid_ros.decoding.decoder import Choice, DecodeRequest
 from bid_ros.decoding.decoder_config import DecoderConfig
@@ -43,7 +43,7 @@ class AveragingDecoder(RecedingDecoder):
         super().reset()
         self._counts.reset()
 
-    def choose(self, request: DecodeRequest, strong: NDArray[np.floating], weak: NDArray[np.floating] | None) -> Choice:
+    def choose(self, request: DecodeRequest, strong: ArrayLike, weak: ArrayLike | None) -> Choice:
         """Pick, blend and remember. Raises DecodingError as :meth:`Decoder.choose`."""
         choice = super().choose(request, strong, weak)
         self._counts.remember(request.stamp_ns, request.dt_ns, 1 + self._predictions(request))
