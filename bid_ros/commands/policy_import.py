@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +29,7 @@ def add_import(parts: Any) -> None:
         "write it as a bundle. Its networks are compared with PyTorch as they are exported. Of LeRobot 0.1 to 0.6: "
         "types act, diffusion, multi_task_dit and vqbet. Of the published Diffusion Policy: U-Net and transformer, "
         "with low-dimensional, hybrid and multi-image observations. Of the published ACT: weights with "
-        "dataset_stats.pkl beside them.",
+        "dataset_stats.pkl beside them. A line says how many samples and steps fit a decision on this computer.",
     )
     parser.add_argument(
         "checkpoint",
@@ -67,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.core.extras import check_extra
 
     check_extra("train", "bid policy import", "torch", "onnx", "safetensors")
+    from bid_ros.importing.fit import measure_fit
     from bid_ros.importing.policy import ImportOptions
     from bid_ros.importing.write_bundle import write_imported
     from bid_ros.policy.registry import most_samples
@@ -98,7 +100,9 @@ def run(options: argparse.Namespace) -> int:
         "candidates": most_samples(bundle),
         "difference_to_pytorch": bundle.provenance["difference_to_pytorch"],
     }
-    print(json.dumps(report) if options.json else _sentence(report))
+    fit = measure_fit(bundle, task, strong)
+    report["fit"] = {**asdict(fit), "fitting": fit.fitting}
+    print(json.dumps(report) if options.json else f"{_sentence(report)}\n{fit.sentence()}")
     return 0
 
 

@@ -49,7 +49,7 @@ class DecisionMemory:
         Raises:
             DecodingError: if ``actions`` is not a non-empty matrix or ``dt_ns`` is not positive.
         """
-        values = as_array(actions).copy()
+        values = np.array(as_array(actions))
         if values.ndim != 2 or 0 in values.shape:
             raise DecodingError(f"a decision has shape {values.shape}; valid is (H, D) with H, D >= 1")
         if dt_ns <= 0:

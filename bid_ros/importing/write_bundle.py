@@ -159,8 +159,7 @@ def write_graphs(
     Raises:
         BundleError: a graph differs from PyTorch or is too large, or a feature has a name that the graphs use.
     """
-    examples = (policy.graph_examples or _graph_examples)(policy)
-    examples = {member_role(role, member): example for role, example in examples.items()}
+    examples = {member_role(role, member): example for role, example in examples_of(policy).items()}
     roles, differences = {}, {}
     runtime = build_runtime("onnx")
     for role, (network, feeds, output, axes) in examples.items():
@@ -183,6 +182,11 @@ def write_graphs(
                 f"{strength} policy: {role} differs from PyTorch by {differences[role]:.2e}; valid is up to {limit:.0e}"
             )
     return roles, differences
+
+
+def examples_of(policy: ImportedPolicy) -> dict[str, GraphExample]:
+    """Return each graph of a policy with example inputs, by role."""
+    return (policy.graph_examples or _graph_examples)(policy)
 
 
 def _graph_examples(policy: ImportedPolicy) -> dict[str, GraphExample]:

@@ -2,6 +2,7 @@
 
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.policy.budget import BUDGET_MS
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -20,7 +21,11 @@ PARAMETERS = (
     TWIN,
     Parameter("threads", 1, "inference threads", 1, 64),
     Parameter(
-        "budget_ms", 45.0, "a decision may take this long: N shrinks until it fits; 0 = N stays as it is", 0.0, 1000.0
+        "budget_ms",
+        BUDGET_MS,
+        "a decision may take this long: N shrinks until it fits; 0 = N stays as it is",
+        0.0,
+        1000.0,
     ),
     Parameter("seed", 0, "seed of the sampling noise", 0, 2**31 - 1),
     Parameter("frame_wait_ms", 65.0, "a decision waits this long for frames; a little over half a period", 0.0, 1000.0),

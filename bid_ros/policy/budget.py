@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from statistics import median
@@ -11,12 +11,13 @@ from typing import Final
 import numpy as np
 
 from bid_ros.core.errors import BidError, RemoteError
-from bid_ros.core.observation import blank_observation
+from bid_ros.core.observation import Observation, blank_observation
 from bid_ros.core.task import Task
 from bid_ros.decoding import Decoder, DecodeRequest
 from bid_ros.policy.base import Policy, policy_history
 from bid_ros.policy.runtimes.registry import is_compiled
 
+BUDGET_MS: Final = 45.0  # that a decision may take, unless it is said
 RECENT: Final = 10  # decisions
 FEWEST_OF_SEVERAL: Final = 4  # samples: fewer than these say nothing about modes, so next comes a single one
 WINDOW: Final = 9  # decisions; their median is compared with the budget
@@ -186,12 +187,10 @@ def decision_costs(policy: Policy, task: Task, steps: Sequence[int], weak: bool)
     Raises:
         RemoteError: a server does not answer in time, even with the last number.
     """
-    black, rng = blank_observation(task, policy_history(policy, task)), np.random.default_rng(0)
-    white = {item.name: np.full_like(black.values[item.name], 255) for item in task.cameras}
-    seen = cycle([replace(black, values={**black.values, **white}), black])
+    seen, rng = changing_observations(policy, task), np.random.default_rng(0)
 
     def once(count: int) -> int:
-        observation = next(seen)  # with new frames: a policy may know those of the one before
+        observation = next(seen)
         begin = time.monotonic_ns()
         encoded = policy.encode(observation, weak=weak)
         policy.sample(encoded, count, count if weak else 0, rng)
@@ -207,3 +206,10 @@ def decision_costs(policy: Policy, task: Task, steps: Sequence[int], weak: bool)
             return GIVEN_UP_NS
 
     return {count: cost(count) for count in steps}
+
+
+def changing_observations(policy: Policy, task: Task) -> Iterator[Observation]:
+    """Return observations without end, each with new frames: a policy may know those of the one before."""
+    black = blank_observation(task, policy_history(policy, task))
+    white = {item.name: np.full_like(black.values[item.name], 255) for item in task.cameras}
+    return cycle([replace(black, values={**black.values, **white}), black])

@@ -9,6 +9,9 @@ import yaml
 from bid_ros.cli import main
 from bid_ros.core.observation import Observation, blank_observation
 from bid_ros.core.task import load_task
+from bid_ros.importing.fit import gflop, measure_fit
+from bid_ros.importing.lerobot.reading import read_policy
+from bid_ros.importing.policy import ImportOptions
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.registry import load_policy
@@ -60,6 +63,11 @@ def test_two_checkpoints_become_a_bundle_with_a_weak_policy(kit, tmp_path, task,
     }
     loaded = load_task(task)
     bundle = load_bundle(out, loaded)
+    assert report["fit"]["weak"] and 0 < report["fit"]["encode_ms"] < report["fit"]["decision_ms"]["16"]
+    read = read_policy(str(strong), ImportOptions())
+    tight = measure_fit(bundle, loaded, read, budget_ms=1e-6)  # down to the first number that fits: none does
+    assert list(tight.decision_ms) == [16, 8, 4, 1] and tight.fitting == 0 and tight.steps == 2
+    assert tight.gflop == 2 * gflop(read, 16) > 0
     assert bundle.provenance["imported"] == {"type": "diffusion", "strong": str(strong), "weak": str(weak)}
     policy = load_policy(bundle, loaded, "onnx")
     chunks, weaker = policy.sample(policy.encode(blank_observation(loaded)), 3, 3, np.random.default_rng(0))

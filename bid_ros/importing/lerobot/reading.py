@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from bid_ros.core.errors import BidError
+from bid_ros.importing.elsewhere import PAGE, check_rebuilt
 from bid_ros.importing.lerobot.act import convert_act
 from bid_ros.importing.lerobot.checkpoint import CONFIG, PolicyFolder, read_folder
 from bid_ros.importing.lerobot.diffusion import convert_dit, convert_unet
@@ -31,14 +32,18 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
         options: what a person says about it.
 
     Raises:
-        BidError: no importer knows the type; or see the type's converter.
+        BidError: no importer knows the type, which may say how to run it; or see the type's converter.
     """
+    check_rebuilt(path)
     folder = read_folder(path)
     if "type" not in folder.config:
         raise BidError(f"{folder.path / CONFIG} has no field 'type'; valid is one of {', '.join(CONVERTERS)}")
     kind = folder.config["type"]
     if kind not in CONVERTERS:
-        raise BidError(f"{folder.path / CONFIG}: type is {kind!r}; valid are {', '.join(CONVERTERS)}")
+        raise BidError(
+            f"{folder.path / CONFIG}: type is {kind!r}; valid are {', '.join(CONVERTERS)}; others may run in their own "
+            f"environment and be asked there, see {PAGE}"
+        )
     settings, convert = CONVERTERS[kind]
     unknown, where = UnknownFields(options.ignored), str(folder.path / CONFIG)
     used = {item.name for item in fields(settings)}

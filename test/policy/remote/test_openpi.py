@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -134,3 +136,64 @@ def test_messages_are_byte_for_byte_those_of_openpi():
     for back in (unpack(coding.packb(content)), coding.unpackb(pack(content))):
         np.testing.assert_array_equal(back["observation/image"], content["observation/image"])
         assert back["half"] == 0.5 and back["nested"][0]["a"].shape == (0, 3)
+
+
+def lerobot_modules(asked: list[dict[str, Any]], rows: int, size: int) -> dict[str, ModuleType]:
+    """Small stand-ins for the modules of LeRobot 0.6 that the page's server imports, with their signatures."""
+    torch = pytest.importorskip("torch")  # of the extra train, which not every Python of the suite has
+
+    class Policy:
+        config = SimpleNamespace(type="smolvla", device="cpu")
+
+        @classmethod
+        def from_pretrained(cls, pretrained_name_or_path: str, **_: Any) -> Any:
+            assert pretrained_name_or_path == "checkpoint"
+            return cls()
+
+        def predict_action_chunk(self, batch: dict[str, Any], **_: Any) -> Any:
+            asked.append(batch)
+            return torch.full((1, rows, size), 0.5)
+
+    def prepare(observation: dict[str, Any], device: Any, task: str | None = None, robot_type: Any = None) -> Any:
+        for name in observation:
+            value = torch.from_numpy(observation[name])
+            value = (value.float() / 255).permute(2, 0, 1) if "image" in name else value
+            observation[name] = value[None].to(device)
+        return {**observation, "task": task or "", "robot_type": robot_type or ""}
+
+    said = {
+        "configs.policies": {"PreTrainedConfig": Policy},
+        "policies.factory": {
+            "get_policy_class": {"smolvla": Policy}.__getitem__,
+            "make_pre_post_processors": lambda policy_cfg, pretrained_path: (dict, lambda actions: 2 * actions),
+        },
+        "policies.utils": {"prepare_observation_for_inference": prepare},
+    }
+    Policy.type = "smolvla"
+    modules = {name: ModuleType(name) for name in ("lerobot", "lerobot.configs", "lerobot.policies")}
+    for name, content in said.items():
+        modules[f"lerobot.{name}"] = ModuleType(name)
+        vars(modules[f"lerobot.{name}"]).update(content)
+    return modules
+
+
+def test_the_page_s_server_of_lerobot_s_policies_is_asked(task, tmp_path, observe, monkeypatch, root):
+    page = (root / "docs" / "how-to" / "import-a-policy.md").read_text()
+    code = page.split("### SmolVLA, pi0, pi0.5, GR00T")[1].split("```python\n")[1].split("```")[0]
+    rows, asked = task.horizon - task.observation_steps + 1, []
+    for name, module in lerobot_modules(asked, rows, task.action_dim).items():
+        monkeypatch.setitem(sys.modules, name, module)
+    names: dict[str, Any] = {}
+    exec(compile(code, "serve.py", "exec"), names)
+    with openpi_serving(names["Served"]("checkpoint")) as address:
+        until_well(address)
+        keys = {"wrist": "observation.images.wrist", "tool_rotation": "observation.state.2"}
+        keys["tool_position"] = "observation.state.1"
+        pointer = remote_bundle(tmp_path / "smolvla", task, address, keys=keys, prompt="place it", timeout_ms=5000.0)
+        remote = load_policy(pointer, task)
+        chunks, _ = remote.sample(remote.encode(observe()), 2, 0, np.random.default_rng(0))
+    assert chunks.shape == (2, task.horizon, task.action_dim) and (chunks == 1.0).all()
+    batch, seen = asked[-1], {name: values[-1] for name, values in observe().values.items()}
+    state = np.concatenate([seen["tool_position"], seen["tool_rotation"]])[None]
+    np.testing.assert_allclose(batch["observation.state"].numpy(), state, rtol=1e-6)
+    assert batch["observation.images.wrist"].shape == (1, 3, *seen["wrist"].shape[:2]) and batch["task"] == "place it"
