@@ -105,7 +105,7 @@ def put(name, value):
 
 BIAS = "diffusion.unet.final_conv.1.bias"
 WRONG = {
-    "type": ({"config": {"type": "act"}}, "config.json: type is 'act'; valid are diffusion, multi_task_dit, vqbet"),
+    "type": ({"config": {"type": "tdmpc"}}, "config.json: type is 'tdmpc'; valid are act, diffusion"),
     "field": ({"config": {"hidden": 3}}, "config.json has the field 'hidden', which LeRobot 0.1 to 0.6 do not write"),
     "value": ({"config": {"kernel_size": 0}}, "config.json: kernel_size is 0; valid"),
     "choice": ({"config": {"prediction_type": "v"}}, "config.json: prediction_type is 'v'; valid"),
@@ -198,7 +198,7 @@ def test_a_folder_that_is_not_here_is_named(kit, tmp_path):
     content = json.loads((folder / "config.json").read_text())
     content.pop("type")
     (folder / "config.json").write_text(json.dumps(content))
-    with pytest.raises(BidError, match=r"config.json has no field 'type'; valid is one of diffusion"):
+    with pytest.raises(BidError, match=r"config.json has no field 'type'; valid is one of act, diffusion"):
         read(folder)
 
 
