@@ -98,7 +98,7 @@ class BagCamera:
             )
         if not any(begin <= stamp < begin + length for stamp in stamps[self._topic]):
             raise CameraError(
-                f"bag {self._bag} has no images on '{self._topic}' while the others have some; valid is a topic that has"
+                f"bag {self._bag} has no images on '{self._topic}' while others have some; valid is a topic that has"
             )
         return begin, length
 
