@@ -77,10 +77,10 @@ def test_bytes_that_are_no_image_are_refused(data):
         find_codec("png").encode(data)
 
 
-def test_depth_and_a_torn_compressed_image_are_refused(picture):
+def test_16_bits_of_brightness_and_a_torn_compressed_image_are_refused(picture):
     depth = message(picture)
-    depth.encoding = "16UC1"
-    with pytest.raises(CameraError, match="16UC1"):
+    depth.encoding = "mono16"
+    with pytest.raises(CameraError, match="mono16"):
         find_codec("png").encode(serialize_message(depth))
     with pytest.raises(CameraError, match="no whole image"):
         decode_image(CompressedImage(format="jpeg", data=b"\xff\xd8\xff"))
