@@ -49,9 +49,8 @@ class Feature:
         type: message type of a vector's topic, ``package/msg/Name``.
         field: field of the message that holds the vector, such as ``wrench.force``. A field that is a message or an
             array gives all its numbers, in the order of the definition.
-        depth: an image is of distances: whole mm in 16 bits, 0 where nothing is measured. A policy sees them from the
-            first of these distances to the second, m; what is nearer or farther is at an end, what is not measured at
-            the far one. None: it is of colours.
+        depth: an image is of distances, whole mm in 16 bits, 0: not measured. A policy tells those apart that are
+            between these two, m; the rest is at their ends, what is not measured at the far one. None: of colours.
     """
 
     name: str
@@ -80,18 +79,15 @@ class Feature:
         if not good:
             raise TaskError(f"feature '{self.name}' of kind '{self.kind}' has shape {self.shape}; valid is {valid}")
         if self.depth is not None and not (self.kind == "image" and 0 <= self.depth[0] < self.depth[1] <= FARTHEST):
-            raise TaskError(
-                f"feature '{self.name}' of kind '{self.kind}' has depth {list(self.depth)}; valid is, of an image, "
-                f"a distance of 0 or more and a larger one up to {FARTHEST:g} m"
-            )
+            what = f"feature '{self.name}' of kind '{self.kind}' has depth {list(self.depth)}"
+            valid = f"valid is, of an image, a distance of 0 or more and a larger one up to {FARTHEST:g} m"
+            raise TaskError(f"{what}; {valid}")
         _check_source(self)
 
     @property
     def dtype(self) -> str:
         """numpy's name of the type of its values: ``uint8`` of colours, ``uint16`` of distances in mm, ``float64``."""
-        if self.kind != "image":
-            return "float64"
-        return "uint16" if self.depth else "uint8"
+        return "float64" if self.kind != "image" else "uint16" if self.depth else "uint8"
 
     @property
     def size(self) -> int:
