@@ -1,6 +1,6 @@
 """The camera file: where the image of each camera of a task comes from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -16,6 +16,7 @@ from bid_ros.cameras.registry import BY_NODE, CAMERAS, check_source
 from bid_ros.core.errors import CameraError
 from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.core.settings import BY_CALLER, Quaternion, Vector3, list_of, parse_with_twin, read_yaml, settings
+from bid_ros.core.task import Feature
 
 DEFAULT_FOVY: Final = 60.0  # degrees, to draw over the image of a camera whose field of view is not given
 
@@ -181,6 +182,16 @@ def _camera(where: str, name: str, content: Any, twin: bool) -> CameraConfig:
         if isinstance(content["twin"], dict):  # what the device at the robot is asked for is not for the twin
             content["twin"] = {**dict.fromkeys(("size", "rate_hz", "locked")), **content["twin"]}
     return parse_with_twin(CameraConfig, content, where, twin, name=name)
+
+
+def check_depths(features: Iterable[Feature], cameras: Mapping[str, CameraConfig]) -> None:
+    """Raise CameraError if distances are to come from a device, all of which deliver colours alone here."""
+    for feature in features:
+        if feature.depth is not None and cameras[feature.name].source not in BY_NODE:
+            raise CameraError(
+                f"camera '{feature.name}' of source '{cameras[feature.name].source}' is to measure distances; valid is "
+                "source topic, of its ROS driver, or twin"
+            )
 
 
 def has_sensor(config: CameraConfig) -> bool:

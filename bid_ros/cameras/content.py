@@ -1,14 +1,14 @@
 """What is wrong with the images of a camera, by their content: one colour, frozen, too few."""
 
 from collections import deque
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.chunk import NANOSECONDS
 
-Image = NDArray[np.uint8]
+Image = NDArray[Any]
 
 # Rows and columns that are looked at: so an image of any size takes some tens of microseconds.
 SAMPLED: Final = 32
@@ -49,7 +49,7 @@ class FrameWatch:
         """Return why an image ``(height, width, 3)`` is of no use; empty if it may be of use.
 
         Args:
-            image: as delivered by the camera.
+            image: as delivered by the camera; or distances ``(height, width, 1)`` in mm.
             now_ns: steady time at which it arrived, ns.
         """
         self._arrived.append(now_ns)
@@ -68,8 +68,11 @@ class FrameWatch:
         return f"camera '{self._camera}' delivers {rate_hz:.1f} images a second; {valid}"
 
     def _colour(self, sample: Image) -> str:
-        pixels = sample.reshape(-1, 3)
+        pixels = sample.reshape(-1, sample.shape[2])
         least = int(OUTLIERS * len(pixels))
+        if sample.shape[2] == 1:
+            measured = int(np.count_nonzero(pixels))
+            return "" if measured > least else f"camera '{self._camera}' measures no distance: look what covers it"
         ends = np.partition(pixels, (least, len(pixels) - 1 - least), axis=0)
         low, high = ends[least], ends[len(pixels) - 1 - least]
         what = f"camera '{self._camera}' shows nothing: its image is"

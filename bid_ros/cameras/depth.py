@@ -1,4 +1,7 @@
-"""Distances from image messages of depth cameras, in metres (REP 118, and the headers of ``compressedDepth``)."""
+"""Distances from image messages of depth cameras (REP 118, and the headers of ``compressedDepth``).
+
+An observation holds them as whole mm in 16 bits, which is what ``16UC1`` messages, PNG and data sets hold without loss.
+"""
 
 from typing import Any, Final
 
@@ -6,15 +9,18 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.cameras.image import format_of, rows_of, unpacked
+from bid_ros.cameras.image import Image, decode_image, format_of, rows_of, unpacked
 from bid_ros.core.errors import CameraError
+from bid_ros.core.task import Feature
 
 Depth = NDArray[np.float32]
+Millimetres = NDArray[np.uint16]
 
 MILLIMETRES: Final = "16UC1"
 METRES: Final = "32FC1"
 # Encoding -> type of a pixel.
 ENCODINGS: Final = {MILLIMETRES: "u2", METRES: "f4"}
+SHOWN_MM: Final = 2000  # mm, distance of what is shown black
 _PNG: Final = b"\x89PNG"
 _HEADER: Final = 12  # bytes before the PNG of compressedDepth: its kind, and two numbers that scale METRES
 
@@ -84,3 +90,35 @@ def _decompressed(message: Any, camera: str) -> Depth:
         metres = low / (pixels.astype(np.float32) - high)
     metres[pixels == 0] = np.nan
     return _metres(metres)
+
+
+def millimetres(distances: Depth) -> Millimetres:
+    """Return distances ``(height, width)`` in m as whole mm ``(height, width, 1)``; 0: not measured, or too far."""
+    whole = np.nan_to_num(np.round(np.float64(1e3) * distances), nan=0.0)
+    return np.where(whole > np.iinfo(np.uint16).max, 0, whole).astype(np.uint16)[..., None]
+
+
+def read_image(feature: Feature, message: Any, camera: str = "image") -> NDArray[Any]:
+    """Return the pixels of an image message as a feature holds them: uint8 rgb, or uint16 mm of one of distances.
+
+    Args:
+        feature: image of a task.
+        message, camera: as :func:`decode_depth` and :func:`bid_ros.cameras.image.decode_image`.
+
+    Raises:
+        CameraError: as these; colours are no distances, and distances no colours.
+    """
+    return decode_image(message, camera) if feature.depth is None else millimetres(decode_depth(message, camera))
+
+
+def read_picture(message: Any, camera: str = "image") -> Image:
+    """Return the rgb image of any image message, to be looked at: distances are grey, what is near is light."""
+    return shown(millimetres(decode_depth(message, camera))) if is_depth(message) else decode_image(message, camera)
+
+
+def shown(image: NDArray[Any]) -> Image:
+    """Return an observed image as rgb, to be looked at: mm ``(..., 1)`` as grey, from white at 0 on; else itself."""
+    if image.dtype == np.uint8:
+        return image
+    grey = 255 - 255 * np.minimum(image.astype(np.uint32), SHOWN_MM) // SHOWN_MM
+    return np.repeat(np.where(image == 0, 0, grey).astype(np.uint8), 3, axis=-1)

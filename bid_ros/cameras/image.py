@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import CameraError
 
 Image = NDArray[np.uint8]
+Pixels = NDArray[Any]
+"""An image, or distances ``(height, width, 1)`` uint16 in mm."""
 Crop = tuple[int, int, int, int]
 
 
@@ -40,6 +42,8 @@ _ENCODINGS: Final[dict[str, tuple[int, Callable[[Image], Image]]]] = {
     **{name: (1, partial(_demosaiced, code)) for name, code in _BAYER.items()},
 }
 ENCODINGS: Final = tuple(_ENCODINGS)
+# Channels and type of an observed image -> encoding of its message.
+_PICTURES: Final = {(3, "uint8"): "rgb8", (1, "uint16"): "16UC1"}
 
 
 def decode_image(message: Any, camera: str = "image") -> Image:
@@ -141,44 +145,48 @@ def _decompressed(message: Any, camera: str) -> Image:
     return np.ascontiguousarray(pixels if way.endswith("rgb8") else pixels[..., ::-1])
 
 
-def encode_image(image: Image) -> dict[str, Any]:
-    """Return the message fields of an rgb image, for ``sensor_msgs.msg.Image(**fields)``.
+def encode_image(image: Pixels) -> dict[str, Any]:
+    """Return the message fields of an image, for ``sensor_msgs.msg.Image(**fields)``: ``rgb8``, or ``16UC1`` in mm.
 
     ``data`` is an ``array.array('B')``, which rclpy keeps as it is. So a message of 256x256 px takes one copy and 12
     us, as with ``bytes``, which rclpy converts to such an array. rclpy checks a NumPy array or a list value by value,
     which takes 8,500 us.
 
     Args:
-        image: ``(height, width, 3)`` uint8, rgb. It need not be contiguous.
+        image: ``(height, width, 3)`` uint8, rgb; or distances ``(height, width, 1)`` uint16, mm. It need not be
+            contiguous.
 
     Raises:
         CameraError: the array is not such an image.
     """
     _check_picture(image)
     data = array("B")
-    data.frombytes(np.ascontiguousarray(image).data.cast("B"))
+    rows = np.ascontiguousarray(image, dtype=image.dtype.newbyteorder("<"))
+    data.frombytes(rows.data.cast("B"))
     height, width = int(image.shape[0]), int(image.shape[1])
     return {
         "height": height,
         "width": width,
-        "encoding": "rgb8",
+        "encoding": _PICTURES[image.shape[2], image.dtype.name],
         "is_bigendian": 0,
-        "step": width * 3,
+        "step": rows.strides[0],
         "data": data,
     }
 
 
-def resize_crop(image: Image, crop: Crop | None, shape: Sequence[int]) -> Image:
+def resize_crop(image: Pixels, crop: Crop | None, shape: Sequence[int]) -> Pixels:
     """Crop, then resize once with OpenCV's area interpolation. Images of robot and twin cameras pass through here.
 
+    Of distances the nearest pixel is taken: a mean of two sides of an edge is a place where nothing is.
+
     Args:
-        image: ``(height, width, 3)`` uint8, rgb.
+        image: ``(height, width, 3)`` uint8, rgb; or distances ``(height, width, 1)`` uint16, mm.
         crop: (left, top, width, height) in px of ``image``; None = the whole image. A crop with the aspect ratio of
             ``shape`` keeps squares square.
-        shape: ``(height, width)`` or ``(height, width, 3)`` of the result.
+        shape: ``(height, width)`` or ``(height, width, channels)`` of the result.
 
     Returns:
-        ``(shape[0], shape[1], 3)`` uint8, C-contiguous; ``image`` itself if nothing has to be done.
+        ``(shape[0], shape[1], channels)`` of the same type, C-contiguous; ``image`` itself if nothing has to be done.
 
     Raises:
         CameraError: the array is not an image, or the crop leaves it.
@@ -194,7 +202,8 @@ def resize_crop(image: Image, crop: Crop | None, shape: Sequence[int]) -> Image:
         image = image[top : top + height, left : left + width]
     if image.shape[:2] != tuple(shape[:2]):
         size = (int(shape[1]), int(shape[0]))
-        image = np.asarray(cv2.resize(np.ascontiguousarray(image), size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+        way = cv2.INTER_AREA if image.dtype == np.uint8 else cv2.INTER_NEAREST_EXACT
+        image = cv2.resize(np.ascontiguousarray(image), size, interpolation=way).reshape(size[1], size[0], -1)
     return np.ascontiguousarray(image)
 
 
@@ -206,7 +215,7 @@ class ImageFitter:
     Args:
         camera: name or topic, for the error.
         crop: (left, top, width, height) in px, or None.
-        shape: ``(height, width, 3)`` of the result.
+        shape: ``(height, width, channels)`` of the result.
     """
 
     def __init__(self, camera: str, crop: Crop | None, shape: Sequence[int]) -> None:
@@ -215,7 +224,7 @@ class ImageFitter:
         self._shape = tuple(shape)
         self._delivered: tuple[int, ...] | None = None
 
-    def fit(self, image: Image) -> Image:
+    def fit(self, image: Pixels) -> Pixels:
         """Return :func:`resize_crop` of an image.
 
         Raises:
@@ -237,7 +246,9 @@ class ImageFitter:
 
 def _check_picture(image: Any) -> None:
     array_like = np.asarray(image)
-    if array_like.ndim != 3 or array_like.shape[2] != 3 or 0 in array_like.shape or array_like.dtype != np.uint8:
+    known = array_like.ndim == 3 and (array_like.shape[2], array_like.dtype.name) in _PICTURES
+    if not known or 0 in array_like.shape:
         raise CameraError(
-            f"image has shape {array_like.shape} and type {array_like.dtype}; valid is (height, width, 3) uint8"
+            f"image has shape {array_like.shape} and type {array_like.dtype}; valid is (height, width, 3) uint8, or "
+            "(height, width, 1) uint16"
         )

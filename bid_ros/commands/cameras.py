@@ -216,7 +216,7 @@ def _lock(system: System, cameras: list["CameraConfig"], options: argparse.Names
 def _show(system: System, cameras: list["CameraConfig"], namespace: str) -> int:
     """Show live images in Rerun until Ctrl-C."""
     from bid_ros.cameras.config import open_camera
-    from bid_ros.cameras.image import decode_image
+    from bid_ros.cameras.depth import read_picture
     from bid_ros.views import rerun_sink
     from bid_ros.views.camera_preview import CameraPreview
 
@@ -241,7 +241,7 @@ def _show(system: System, cameras: list["CameraConfig"], namespace: str) -> int:
                 device.close()
 
         def heard(topic: str, stamp_ns: int, message: Any) -> None:
-            preview.show(topics[topic], stamp_ns, decode_image(message, topic))
+            preview.show(topics[topic], stamp_ns, read_picture(message, topic))
 
         threads = [threading.Thread(target=partial(read, *pair), daemon=True) for pair in devices]
         for thread in threads:

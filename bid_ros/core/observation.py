@@ -38,7 +38,8 @@ class Observation:
 
     Attributes:
         stamp_ns: time of the newest camera frames, or of the newest vector if the task has no camera.
-        values: ``(To, *shape)`` by feature name, oldest first. Images are uint8 rgb, vectors float64.
+        values: ``(To, *shape)`` by feature name, oldest first. Images are uint8 rgb or uint16 mm,
+            vectors float64.
         samples_ns: ``(To,)`` stamps of the samples that the rows were taken from, by feature name. Empty if the values
             did not come from samples.
     """
@@ -183,8 +184,8 @@ def _checked(feature: Feature, value: NDArray[Any]) -> NDArray[Any]:
     if array.shape != feature.shape:
         raise ObservationError(f"observation '{feature.name}' has shape {array.shape}; the task says {feature.shape}")
     if feature.kind == "image":
-        if array.dtype != np.uint8:
-            raise ObservationError(f"image '{feature.name}' has type {array.dtype}; valid is uint8")
+        if array.dtype != feature.dtype:
+            raise ObservationError(f"image '{feature.name}' has type {array.dtype}; valid is {feature.dtype}")
         # Drivers reuse their buffers, so the history keeps a copy.
         return array.copy()
     array = array.astype(np.float64)
@@ -202,6 +203,20 @@ def check_observed(values: Mapping[str, NDArray[Any]], task: Task, steps: int) -
             raise ObservationError(f"observation '{feature.name}' {found}; the policy needs {shape}")
 
 
+def seen_by_network(feature: Feature, images: NDArray[Any]) -> NDArray[Any]:
+    """Return images ``(..., height, width, channels)`` as networks take them, in training as live.
+
+    Colours stay uint8. Distances, uint16 mm, become float32 from -0.5 to 0.5 between the two of the feature's
+    ``depth``. What is nearer or farther is at an end, what is not measured at the far one.
+    """
+    if feature.depth is None:
+        return images
+    near, far = (np.float32(1e3 * distance) for distance in feature.depth)
+    shares: NDArray[np.float32] = np.clip((images.astype(np.float32) - near) / (far - near), 0.0, 1.0) - np.float32(0.5)
+    shares[images == 0] = 0.5
+    return shares
+
+
 def blank_observation(task: Task, history: History | None = None) -> Observation:
     """Return an observation of black images and zeros: to warm up, and to measure what a decision takes.
 
@@ -210,8 +225,5 @@ def blank_observation(task: Task, history: History | None = None) -> Observation
         history: steps of the observation. None: those of the task.
     """
     shape = ((history or task_history(task)).steps,)
-    values: dict[str, NDArray[Any]] = {
-        item.name: np.zeros(shape + item.shape, np.uint8 if item.kind == "image" else np.float64)
-        for item in task.observation
-    }
+    values: dict[str, NDArray[Any]] = {item.name: np.zeros(shape + item.shape, item.dtype) for item in task.observation}
     return Observation(0, values)

@@ -16,12 +16,13 @@ from bid_ros.core.data_keys import DataKeys, split_key
 from bid_ros.core.errors import TaskError
 from bid_ros.core.limits import Limits
 from bid_ros.core.objects import SceneObject, SuccessRule, check_objects
-from bid_ros.core.settings import AS_WRITTEN, Positive, Vector3, load_settings, parse_settings, settings
+from bid_ros.core.settings import AS_WRITTEN, Positive, Vector3, list_of, load_settings, parse_settings, settings
 from bid_ros.core.shapes import ToolPart, check_free, check_held, check_names
 
 FeatureKind = Literal["image", "position", "rotation_6d", "gripper", "joints", "points", "vector"]
 KINDS: Final = get_args(FeatureKind)
 KIND_SIZES: Final = {"position": 3, "rotation_6d": 6, "gripper": 1, "joints": 7}
+FARTHEST: Final = 65.535  # m; 16 bits of mm
 ROS_NAME: Final = r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*"
 # Fields of a vector alone: the pattern of each, and what is valid in words. With a namespace ROS allows 245 characters.
 SOURCE: Final = {
@@ -40,14 +41,16 @@ class Feature:
         kind: ``image`` (rgb8), ``position`` (m), ``rotation_6d``, ``gripper`` (opening width, m), ``joints`` (rad),
             ``points`` (x and y of points in a plane, px; for benches without a robot) or ``vector`` (numbers of any
             topic, only observed).
-        shape: ``(height, width, 3)`` of an image, otherwise ``(size,)``. A position, a rotation, a gripper and the
-            joints of an arm with seven need none.
+        shape: ``(height, width, 3)`` of an image, ``(height, width, 1)`` of one of distances, otherwise ``(size,)``. A
+            position, a rotation, a gripper and the joints of an arm with seven need none.
         frame: frame of a position or rotation.
         rate_hz: expected rate of the sensor, of an observation.
         topic: topic of a vector. A name without a leading slash is relative to the namespace of the system.
         type: message type of a vector's topic, ``package/msg/Name``.
         field: field of the message that holds the vector, such as ``wrench.force``. A field that is a message or an
             array gives all its numbers, in the order of the definition.
+        depth: an image is of distances, whole mm in 16 bits, 0: not measured. A policy tells those apart that are
+            between these two, m; the rest is at their ends, what is not measured at the far one. None: of colours.
     """
 
     name: str
@@ -58,13 +61,15 @@ class Feature:
     topic: str = ""
     type: str = ""
     field: str = ""
+    depth: Annotated[tuple[float, float], list_of(2)] | None = None
 
     def __post_init__(self) -> None:
         size = KIND_SIZES.get(self.kind)
         if not self.shape and size is not None:
             object.__setattr__(self, "shape", (size,))
         if self.kind == "image":
-            good, valid = len(self.shape) == 3 and self.shape[2] == 3, "(height, width, 3)"
+            colours = 1 if self.depth else 3
+            good, valid = len(self.shape) == 3 and self.shape[2] == colours, f"(height, width, {colours})"
         elif self.kind == "points":
             good, valid = len(self.shape) == 1 and self.shape[0] % 2 == 0, "(2 n,), an even number"
         elif self.kind in ("joints", "vector"):
@@ -73,7 +78,16 @@ class Feature:
             good, valid = self.shape == (size,), f"({size},)"
         if not good:
             raise TaskError(f"feature '{self.name}' of kind '{self.kind}' has shape {self.shape}; valid is {valid}")
+        if self.depth is not None and not (self.kind == "image" and 0 <= self.depth[0] < self.depth[1] <= FARTHEST):
+            what = f"feature '{self.name}' of kind '{self.kind}' has depth {list(self.depth)}"
+            valid = f"valid is, of an image, a distance of 0 or more and a larger one up to {FARTHEST:g} m"
+            raise TaskError(f"{what}; {valid}")
         _check_source(self)
+
+    @property
+    def dtype(self) -> str:
+        """numpy's name of the type of its values: ``uint8`` of colours, ``uint16`` of distances in mm, ``float64``."""
+        return "float64" if self.kind != "image" else "uint16" if self.depth else "uint8"
 
     @property
     def size(self) -> int:
@@ -257,8 +271,8 @@ def _check_data(data: DataKeys, task: Task) -> None:
 
 
 def _signed(feature: Feature) -> dict[str, object]:
-    """Return what a signature covers of a feature. Only a vector has a source, so other signatures stay."""
-    return {name: value for name, value in asdict(feature).items() if value or name not in SOURCE}
+    """Return what a signature covers of a feature. Few have a source or distances, so the signatures of others stay."""
+    return {name: value for name, value in asdict(feature).items() if value or name not in (*SOURCE, "depth")}
 
 
 def _check_shapes(task: Task) -> None:

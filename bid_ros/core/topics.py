@@ -57,6 +57,8 @@ IMAGE_TYPE: Final = "sensor_msgs/msg/Image"
 COMPRESSED_IMAGE_TYPE: Final = "sensor_msgs/msg/CompressedImage"
 COMPRESSED: Final = "/compressed"
 """Follows the name of a topic of images where compressed ones are recorded, as in ROS's image_transport."""
+COMPRESSED_DEPTH: Final = "/compressedDepth"
+"""The same of distances, from a driver."""
 POSE_TYPE: Final = "geometry_msgs/msg/PoseStamped"
 CHUNK_TYPE: Final = "bid_msgs/msg/ActionChunk"
 
@@ -191,6 +193,12 @@ def camera_view_topic(name: str) -> str:
     They are for the eye alone: nothing decides on them, and nobody records them.
     """
     return f"camera/{name}/view{COMPRESSED}"
+
+
+def source_topic(address: str) -> Topic:
+    """Return what a camera driver publishes on a topic, by the name that image_transport gives to compressed images."""
+    packed = address.endswith((COMPRESSED, COMPRESSED_DEPTH))
+    return Topic(COMPRESSED_IMAGE_TYPE, IMAGE_QOS) if packed else IMAGES
 
 
 def optical_frame(camera: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as PillowImage
 
+from bid_ros.cameras.depth import shown
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
 from bid_ros.formats.base import DataEpisode
@@ -111,11 +112,11 @@ class Trace:
         }
 
 
-def _small(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _small(image: NDArray[Any]) -> NDArray[np.uint8]:
     """Return a picture whose height is at most :data:`SIDE`, so that cameras of any size stand side by side."""
     height, width = image.shape[:2]
     size = round(width * SIDE / height), SIDE
-    picture = PillowImage.fromarray(image)
+    picture = PillowImage.fromarray(shown(image))
     return np.asarray(picture if (width, height) == size else picture.resize(size, PillowImage.Resampling.LANCZOS))
 
 

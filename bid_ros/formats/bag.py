@@ -56,10 +56,7 @@ class BagSource:
         self._bags, self._task, self._wanted, self._told = tuple(bags), task, check_outcomes(wanted), told
         self.contents = Contents(
             "bag",
-            tuple(
-                Column(item.name, item.shape, "uint8" if item.kind == "image" else "float64", item.kind == "image")
-                for item in task.observation
-            ),
+            tuple(Column(item.name, item.shape, item.dtype, item.kind == "image") for item in task.observation),
             Column("action", (task.action_dim,), "float64"),
             None,
             task.rate_hz,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation, Slerp
 
+from bid_ros.cameras.image import encode_image
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError, TaskError
 from bid_ros.core.outcome import CLASSES, TASK
@@ -153,15 +154,12 @@ class BagsWriter:
         return values
 
     def _image(self, camera: Feature, episode: DataEpisode, row: int, stamp: int) -> dict[str, Any]:
-        picture = np.ascontiguousarray(episode.observations[camera.name][row], np.uint8)
-        height, width = picture.shape[:2]
+        picture = np.ascontiguousarray(episode.observations[camera.name][row], camera.dtype)
+        fields = encode_image(picture)
         return {
             "header": self._header(stamp, optical_frame(camera.name)),
-            "height": height,
-            "width": width,
-            "encoding": "rgb8",
-            "step": 3 * width,
-            "data": picture.ravel(),
+            **fields,
+            "data": np.frombuffer(fields["data"], np.uint8),
         }
 
     def _header(self, stamp: int, frame: str = "") -> dict[str, Any]:

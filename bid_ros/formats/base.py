@@ -32,7 +32,7 @@ class Column:
         name: name of the task's feature, or the key without what its format puts before it.
         shape: shape of one row.
         dtype: numpy's name of the type, such as ``float32``.
-        image: the rows are pictures, ``(height, width, 3)``, rgb.
+        image: the rows are pictures, ``(height, width, 3)``, rgb, or distances ``(height, width, 1)``, uint16 mm.
         names: names of the values of a row in C order; empty: unknown.
         key: key in the files; empty: the name.
         codec: lossy coding of the rows, such as ``h264``; empty: they are exact.
@@ -60,6 +60,11 @@ class Column:
 
 NO_ACTION: Final = Column("action", (0,), "float32")
 ACTIONS: Final = ("action", "actions")  # keys of what was commanded
+
+
+def holds_images(shape: Sequence[int], dtype: str) -> bool:
+    """Whether rows of a shape and a type are images, where a format does not say it."""
+    return len(shape) == 3 and (shape[2] == 3 or (shape[2] == 1 and dtype == "uint16"))
 
 
 @dataclass(frozen=True)

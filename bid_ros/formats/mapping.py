@@ -35,7 +35,7 @@ class _Pick:
 
 
 class Mapped:
-    """A data set seen as that of a task: images uint8, the rest float64, in the task's order.
+    """A data set seen as that of a task: colours uint8, distances uint16 mm, the rest float64, in the task's order.
 
     Args:
         source: opened data set.
@@ -104,7 +104,7 @@ class Mapped:
         return Column(
             feature.name,
             feature.shape,
-            "uint8" if image else "float64",
+            feature.dtype,
             image,
             names=() if image else _names((feature,)),
             key=pick.key,
@@ -198,7 +198,7 @@ def _index(wanted: int | str, column: Column, said: str) -> int:
 
 def _whole(feature: Feature, column: Column, at: str, said: str) -> _Pick:
     key = column.key or column.name
-    if feature.kind == "image" and column.shape in _grey(feature):
+    if feature.kind == "image" and not feature.depth and column.shape in _grey(feature):
         return _Pick(at, None, key)
     if (feature.kind == "image") != column.image or (column.image and column.shape != feature.shape):
         kind = "an image" if column.image else "no image"
@@ -245,13 +245,14 @@ def _converted(feature: Feature, pick: _Pick, episode: DataEpisode, number: int)
     values = pick.of(episode)
     if feature.kind != "image":
         return np.asarray(values, dtype=np.float64)
-    if values.shape[1:] in _grey(feature):
+    if not feature.depth and values.shape[1:] in _grey(feature):
         values = np.repeat(values.reshape(len(values), *feature.shape[:2], 1), 3, axis=3)
-    if values.dtype == np.uint8:
+    if values.dtype == feature.dtype:
         return values
-    if not ((values >= 0) & (values <= 255) & (values % 1 == 0)).all():
+    most = np.iinfo(feature.dtype).max
+    if not ((values >= 0) & (values <= most) & (values % 1 == 0)).all():
         raise RecordingError(
-            f"episode {number}: '{pick.key}' is {values.dtype} with values that are no whole numbers from 0 to 255; "
+            f"episode {number}: '{pick.key}' is {values.dtype} with values that are no whole numbers from 0 to {most}; "
             f"valid for image '{feature.name}' are these"
         )
-    return values.astype(np.uint8)
+    return values.astype(feature.dtype)

@@ -13,7 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, lost_extras, runs_of
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, holds_images, lost_extras, runs_of
 from bid_ros.formats.files import ArrayWriter, readable
 from bid_ros.recording.dataset import ARRAYS, INTERVENTION
 from bid_ros.recording.dataset import FORMAT as VERSION
@@ -122,7 +122,8 @@ def _whole(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
 
 
 def _column(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Column:
-    return Column(name, shape[1:], dtype.name, image=dtype == np.uint8 and len(shape) == 4 and shape[3] == 3)
+    image = dtype in (np.uint8, np.uint16) and holds_images(shape[1:], dtype.name)
+    return Column(name, shape[1:], dtype.name, image=image)
 
 
 class NpzWriter(ArrayWriter):

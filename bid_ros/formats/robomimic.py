@@ -9,7 +9,7 @@ import numpy as np
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
-from bid_ros.formats.base import Column, Contents, DataEpisode, Format, row_stamps
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, holds_images, row_stamps
 from bid_ros.formats.files import (
     KEY,
     STAMP,
@@ -116,7 +116,7 @@ def _contents(data: Any, first: str, lengths: tuple[int, ...], side: Sidecar) ->
 def _column(name: str, array: Any, key: str) -> Column:
     shape = tuple(int(size) for size in array.shape[1:])
     names = _json(array.attrs, "names") or ()
-    return Column(name, shape, array.dtype.name, len(shape) == 3 and shape[2] == 3, tuple(names), key)
+    return Column(name, shape, array.dtype.name, holds_images(shape, array.dtype.name), tuple(names), key)
 
 
 class RobomimicWriter(ArrayWriter):

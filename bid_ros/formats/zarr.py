@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
-from bid_ros.formats.base import ACTIONS, NO_ACTION, Column, Contents, DataEpisode, Format, row_stamps
+from bid_ros.formats.base import ACTIONS, NO_ACTION, Column, Contents, DataEpisode, Format, holds_images, row_stamps
 from bid_ros.formats.files import (
     KEY,
     STAMP,
@@ -105,7 +105,7 @@ class ZarrSource:
 def _column(name: str, array: Any) -> Column:
     shape = tuple(array.shape[1:])
     names = tuple(dict(array.attrs).get("names", ()))
-    return Column(name, shape, array.dtype.name, len(shape) == 3 and shape[2] == 3, names, f"data/{name}")
+    return Column(name, shape, array.dtype.name, holds_images(shape, array.dtype.name), names, f"data/{name}")
 
 
 class ZarrWriter(ArrayWriter):

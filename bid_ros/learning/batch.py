@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.core.task import Task
+from bid_ros.core.observation import seen_by_network
+from bid_ros.core.task import Feature, Task
 from bid_ros.learning.config import AugmentConfig
 from bid_ros.learning.windows import (
     NARROWEST,
@@ -121,7 +122,7 @@ class Batch:
     """B training samples on the training device, float32.
 
     Attributes:
-        images: per camera ``(B, To, h, w, 3)`` in [-0.5, 0.5].
+        images: per camera ``(B, To, h, w, channels)`` in [-0.5, 0.5].
         vectors: per feature ``(B, To, S)`` normalised.
         actions: ``(B, H, D)`` normalised.
         goals: ``(B, 3)``, relative like the action's position, normalised. None for a task without a goal.
@@ -136,7 +137,7 @@ class Batch:
 
 
 class TrainingData:
-    """Windows of a data set, normalised. Images stay uint8 until they are used.
+    """Windows of a data set, normalised. Images stay as they are stored until they are used.
 
     Attributes:
         observation: normaliser per vector feature; action: of the actions, relative to ``reference``.
@@ -163,7 +164,7 @@ class TrainingData:
             observation_normalisers(dataset, task) if bundle is None else bundle.observation
         )
         self._steps = task.observation_steps
-        self._images = {item.name: dataset.observations[item.name] for item in task.cameras}
+        self._images = {item.name: (item, dataset.observations[item.name]) for item in task.cameras}
         self._vectors = {name: item.normalise(dataset.observations[name]) for name, item in self.observation.items()}
         self._per_rad = {item.name: per_rad(self.observation[item.name], item) for item in task.vectors}
         self._rows, self.owners = window_rows(
@@ -208,8 +209,8 @@ class TrainingData:
         if augment is not None:
             seen = forget_history(seen, augment.history, np.random.default_rng([seed, 1]))
         images, vectors = {}, {}
-        for index, (name, values) in enumerate(self._images.items()):
-            images[name] = _images(values[seen], device, augment, seed + index)
+        for index, (name, (item, values)) in enumerate(self._images.items()):
+            images[name] = _images(item, values[seen], device, augment, seed + index)
         for index, (name, values) in enumerate(self._vectors.items()):
             deviation = 0.0 if augment is None else augment.state + augment.angles * self._per_rad[name]
             offset = offset_vectors(values[seen], deviation, np.random.default_rng(seed + index))
@@ -234,14 +235,20 @@ class TrainingData:
         return torch.from_numpy(self.action.rows(steps - 1).normalise(relative))
 
 
-def _images(frames: NDArray[Any], device: torch.device, augment: AugmentConfig | None, seed: int) -> torch.Tensor:
-    if augment is None:
-        return scale_images(torch.from_numpy(frames).to(device))
-    frames = shift_images(frames, augment.shift, np.random.default_rng(seed))
-    generator = torch.Generator(device).manual_seed(seed)
-    return jitter(scale_images(torch.from_numpy(frames).to(device)), augment, generator)
+def _images(
+    feature: Feature, frames: NDArray[Any], device: torch.device, augment: AugmentConfig | None, seed: int
+) -> torch.Tensor:
+    """Return images of a feature as networks take them. Light does not change distances, so these are only shifted."""
+    if augment is not None:
+        frames = shift_images(frames, augment.shift, np.random.default_rng(seed))
+    images = scale_images(torch.from_numpy(seen_by_network(feature, frames)).to(device))
+    if augment is None or feature.depth is not None:
+        return images
+    return jitter(images, augment, torch.Generator(device).manual_seed(seed))
 
 
 def scale_images(images: torch.Tensor) -> torch.Tensor:
-    """Return uint8 images as float32 in [-0.5, 0.5]. Training and the exported graph both use it."""
+    """Return uint8 images as float32 in [-0.5, 0.5]; distances are so. Training and the exported graph both use it."""
+    if images.is_floating_point():
+        return images
     return images.to(torch.float32).mul_(1 / 255).sub_(0.5)

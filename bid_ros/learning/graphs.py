@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
+from bid_ros.core.observation import seen_by_network
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import scale_images
 from bid_ros.learning.networks import CameraEncoders, Denoiser, PolicyNetworks
@@ -46,7 +47,7 @@ class FunctionGraph(nn.Module):  # type: ignore[misc]
 
 
 def _frames(encoder: nn.Module, *images: torch.Tensor) -> torch.Tensor:
-    """Return points ``(1, P)`` of one image uint8 ``(1, h, w, 3)`` per camera."""
+    """Return points ``(1, P)`` of one image ``(1, h, w, channels)`` per camera, as networks see it."""
     pairs = zip(encoder.images, images, strict=True)
     return torch.cat([encoder(scale_images(image).permute(0, 3, 1, 2)) for encoder, image in pairs], dim=1)
 
@@ -106,7 +107,10 @@ def write_encoding(
     steps, feeds = task.observation_steps, dict[str, torch.Tensor]()
     if task.cameras:
         frames = FunctionGraph(partial(_frames, encoder), encoder=encoder)
-        images = {item.name: torch.zeros(1, *item.shape).byte() for item in task.cameras}
+        images = {
+            item.name: torch.from_numpy(seen_by_network(item, np.zeros((1, *item.shape), item.dtype)))
+            for item in task.cameras
+        }
         export_graph(frames, images, files["frames"], "points")
         feeds["points"] = frames(*images.values()).expand(steps, -1).detach().contiguous()
     feeds |= {item.name: torch.zeros(steps, *item.shape) for item in task.vectors}
@@ -238,7 +242,11 @@ def random_feeds(
         frames: the graph that reads images, None without cameras.
     """
     steps = task.observation_steps
-    images = {item.name: rng.integers(0, 256, (steps, *item.shape), dtype=np.uint8) for item in task.cameras}
+    drawn = {
+        item.name: rng.integers(0, np.iinfo(item.dtype).max, (steps, *item.shape), np.dtype(item.dtype), endpoint=True)
+        for item in task.cameras
+    }
+    images = {item.name: seen_by_network(item, drawn[item.name]) for item in task.cameras}
     vectors = {item.name: rng.uniform(-1, 1, (steps, item.size)).astype(np.float32) for item in task.vectors}
     with torch.no_grad():
         points = encoder.points({name: scale_images(torch.from_numpy(value))[None] for name, value in images.items()})

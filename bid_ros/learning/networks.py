@@ -41,16 +41,16 @@ class SpatialSoftmax(nn.Module):  # type: ignore[misc]
 
 
 class ImageEncoder(nn.Module):  # type: ignore[misc]
-    """Key points of one camera's image, ``(B, 3, h, w)`` in [-0.5, 0.5] to ``(B, 2 * keypoints)``.
+    """Key points of one camera's image, ``(B, channels, h, w)`` in [-0.5, 0.5] to ``(B, 2 * keypoints)``.
 
     Maps at a quarter of the resolution locate the points. A map at an eighth adds their surroundings (38 pixels
     across). Group normalisation, because batch statistics do not work with averaged weights.
     """
 
-    def __init__(self, height: int, width: int, config: NetworkConfig) -> None:
+    def __init__(self, height: int, width: int, config: NetworkConfig, colours: int = 3) -> None:
         super().__init__()
         channels, wide = config.image_width, config.image_width * 3 // 2 // 4 * 4
-        self.stem = _image_convolution(3, channels, 6, stride=4, padding=1)
+        self.stem = _image_convolution(colours, channels, 6, stride=4, padding=1)
         self.fine = _image_convolution(channels, channels, 3)
         self.coarse = nn.Sequential(_image_convolution(channels, wide, 3, stride=2), _image_convolution(wide, wide, 3))
         self.lateral = nn.Conv2d(wide, channels, 1)
@@ -86,12 +86,12 @@ class CameraEncoders(nn.Module):  # type: ignore[misc]
         self.cameras = [item.name for item in task.cameras]
         self.vectors = [item.name for item in task.vectors]
         self.images = nn.ModuleList(
-            ImageEncoder(item.shape[0], item.shape[1], config).to(memory_format=torch.channels_last)
+            ImageEncoder(item.shape[0], item.shape[1], config, item.shape[2]).to(memory_format=torch.channels_last)
             for item in task.cameras
         )
 
     def points(self, images: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
-        """Return key points ``(B, To, 2 * keypoints)`` of each camera, of images ``(B, To, h, w, 3)``."""
+        """Return key points ``(B, To, 2 * keypoints)`` of each camera, of images ``(B, To, h, w, channels)``."""
         return [
             encoder(images[name].flatten(0, 1).permute(0, 3, 1, 2)).unflatten(0, images[name].shape[:2])
             for name, encoder in zip(self.cameras, self.images, strict=True)

@@ -15,9 +15,10 @@ from sensor_msgs.msg import Image
 from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import TwinScene
-from bid_ros.cameras.config import CameraConfig, has_sensor, load_cameras, open_camera
+from bid_ros.cameras.config import CameraConfig, check_depths, has_sensor, load_cameras, open_camera
 from bid_ros.cameras.content import FrameWatch
-from bid_ros.cameras.image import ImageFitter, decode_image, encode_image
+from bid_ros.cameras.depth import read_image
+from bid_ros.cameras.image import ImageFitter, encode_image
 from bid_ros.cameras.pairing import FramePairing, PairWatch
 from bid_ros.cameras.registry import BY_NODE
 from bid_ros.cameras.stamping import CameraClock
@@ -58,6 +59,7 @@ class CameraNode(BidNode):
         self._features = {feature.name: feature for feature in self._task.cameras}
         names = list(self._features)
         self._cameras = load_cameras(Path(self.value("cameras")), names, self.value("twin"))
+        check_depths(self._task.cameras, self._cameras)
         self._fitters = {
             name: ImageFitter(name, camera.crop, self._features[name].shape) for name, camera in self._cameras.items()
         }
@@ -129,7 +131,7 @@ class CameraNode(BidNode):
             self._start("render", partial(self._render, twins))
         for camera in self._cameras.values():
             if camera.source == "topic":
-                self.subscribe(camera.address, partial(self._on_image, camera), topics.IMAGES)
+                self.subscribe(camera.address, partial(self._on_image, camera), topics.source_topic(camera.address))
             elif camera.source != "twin":
                 self._start(camera.name, partial(self._read, camera))
 
@@ -148,11 +150,11 @@ class CameraNode(BidNode):
         self._threads.append(threading.Thread(target=run, name=name, daemon=True))
         self._threads[-1].start()
 
-    def _on_image(self, camera: CameraConfig, message: Image) -> None:
+    def _on_image(self, camera: CameraConfig, message: Any) -> None:
         # An image that cannot be decoded is an error, not silence.
         self._arrivals.heard(camera.name, time.monotonic_ns())
         try:
-            image = decode_image(message, camera.address)
+            image = read_image(self._features[camera.name], message, camera.address)
         except CameraError as error:
             self._report(str(error))
         else:
@@ -172,8 +174,9 @@ class CameraNode(BidNode):
 
         names = [camera.name for camera in cameras]
         height, width, _ = self._features[names[0]].shape
+        depths = [name for name in names if self._features[name].depth]
         try:
-            renderer = SceneRenderer(scene_model(self._task), width, height, names)
+            renderer = SceneRenderer(scene_model(self._task), width, height, names, depths=depths)
         except CameraError as error:  # no image will ever come, so the start of the system need not wait for one
             self.refuse(error)
             return
@@ -211,7 +214,7 @@ class CameraNode(BidNode):
                 device.close()
             self._stop.wait(REOPEN_S)
 
-    def _take(self, camera: CameraConfig, stamp_ns: int, image: NDArray[np.uint8]) -> None:
+    def _take(self, camera: CameraConfig, stamp_ns: int, image: NDArray[Any]) -> None:
         """Deliver an image with the stamp of its driver, or report why it is of no use."""
         self._arrivals.heard(camera.name, time.monotonic_ns())
         clock = self._clocks[camera.name]
@@ -223,7 +226,7 @@ class CameraNode(BidNode):
         if clock.notice != known:
             self.get_logger().warning(clock.notice)
 
-    def _deliver(self, camera: CameraConfig, stamp_ns: int, image: NDArray[np.uint8]) -> None:
+    def _deliver(self, camera: CameraConfig, stamp_ns: int, image: NDArray[Any]) -> None:
         now_ns = time.monotonic_ns()
         self._arrivals.heard(camera.name, now_ns)
         fitted = self._fitters[camera.name].fit(image)

@@ -8,21 +8,20 @@ from typing import Any
 import numpy as np
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.utilities import get_rmw_implementation_identifier
-from sensor_msgs.msg import Image
 
 from bid_ros.cameras.config import CameraConfig
-from bid_ros.cameras.depth import decode_depth, is_depth
+from bid_ros.cameras.depth import decode_depth, is_depth, read_image
 from bid_ros.cameras.image import ImageFitter, decode_image
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError, CameraError, ObservationError
 from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature, Task
-from bid_ros.core.topics import COMPRESSED_IMAGE_TYPE, IMAGE_TYPE, IMAGES, TOPICS, recorded_topics
+from bid_ros.core.topics import COMPRESSED_IMAGE_TYPE, IMAGE_TYPE, IMAGES, TOPICS, recorded_topics, source_topic
 from bid_ros.nodes.client import visiting
 from bid_ros.nodes.interrupt import interrupt_after
 from bid_ros.nodes.topics import message_type, profile
 from bid_ros.observing.features import extract
-from bid_ros.system.check.cameras import WATCH_S, Seen, fitter_of
+from bid_ros.system.check.cameras import WATCH_S, Seen, feature_of, fitter_of
 
 FOUND_S = 2.0  # in which the publishers of a graph are found
 
@@ -57,8 +56,9 @@ def watch_topics(
     with visiting("bid_check", namespace) as node, SingleThreadedExecutor() as executor:
         executor.add_node(node)
         for camera in cameras:
-            take = partial(_take, camera, seen[camera.name], fitter_of(camera, task))
-            node.create_subscription(Image, camera.address, take, profile(IMAGES.qos))
+            take = partial(_take, camera, feature_of(camera, task), seen[camera.name], fitter_of(camera, task))
+            kind = message_type(source_topic(camera.address).type_name)
+            node.create_subscription(kind, camera.address, take, profile(IMAGES.qos))
         for feature in vectors:
             take = partial(_take_vector, feature, seen[feature.name])
             try:
@@ -116,9 +116,10 @@ def _take_vector(feature: Feature, seen: Seen, message: Any) -> None:
         seen.problem = str(error)
 
 
-def _take(camera: CameraConfig, seen: Seen, fitter: ImageFitter, message: Image) -> None:
+def _take(camera: CameraConfig, feature: Feature, seen: Seen, fitter: ImageFitter, message: Any) -> None:
     try:
-        seen.add(fitter, decode_image(message, camera.address), stamp_ns(message), message.encoding)
+        image = read_image(feature, message, camera.address)
+        seen.add(fitter, image, stamp_ns(message), message.format if hasattr(message, "format") else message.encoding)
     except CameraError as error:
         seen.problem = str(error)
 

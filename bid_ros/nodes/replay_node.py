@@ -13,6 +13,7 @@ from sensor_msgs.msg import Image
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import Decision
+from bid_ros.cameras.depth import decode_depth, is_depth, millimetres
 from bid_ros.cameras.image import decode_image, encode_image
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError, RecordingError
@@ -223,7 +224,8 @@ class ReplayNode(BidNode):
 
 def _unpacked(message: Any) -> Image:
     """Return the image of a compressed one, as cameras publish it."""
-    image = Image(**encode_image(decode_image(message, "of the bag")))
+    decoded = millimetres(decode_depth(message)) if is_depth(message) else decode_image(message, "of the bag")
+    image = Image(**encode_image(decoded))
     image.header = header(stamp_ns(message), message.header.frame_id)
     return image
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.cameras.image import decode_image
+from bid_ros.cameras.depth import read_image
 from bid_ros.core.errors import CameraError, ObservationError
 from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
@@ -33,7 +33,7 @@ def extract(feature: Feature, message: Any) -> NDArray[Any]:
         message: object with the fields of that type.
 
     Returns:
-        Array of ``feature.shape``: uint8 rgb for an image, else float64.
+        Array of ``feature.shape`` and ``feature.dtype``.
 
     Raises:
         ObservationError: the image has another size or encoding, the pose has another frame, there is no such field,
@@ -117,11 +117,11 @@ def _pose_part(feature: Feature, message: Any) -> NDArray[np.float64]:
     return matrix_to_6d(matrix_from_quaternion(quaternion))
 
 
-def _image(feature: Feature, message: Any) -> NDArray[np.uint8]:
-    """Return ``(height, width, 3)`` uint8 rgb of an image message that has the feature's size."""
+def _image(feature: Feature, message: Any) -> NDArray[Any]:
+    """Return the pixels of an image message that has the feature's size, as :func:`read_image`."""
     height, width = feature.shape[:2]
     try:
-        picture = decode_image(message, feature.name)
+        picture = read_image(feature, message, feature.name)
     except CameraError as error:
         raise ObservationError(str(error)) from error
     if picture.shape[:2] != (height, width):

@@ -86,8 +86,10 @@ def decision_times(
 
 def _anew(values: Mapping[str, NDArray[Any]], number: int) -> dict[str, NDArray[Any]]:
     """Return values whose images differ from those before: a policy does not encode a frame twice."""
-    mask = np.uint8(number % 256)
-    return {name: value ^ mask if value.dtype == np.uint8 else value for name, value in values.items()}
+    mask = number % 256
+    return {
+        name: value ^ value.dtype.type(mask) if value.dtype.kind == "u" else value for name, value in values.items()
+    }
 
 
 def _decoder(bundle: Bundle) -> str:
@@ -107,7 +109,8 @@ def random_observations(bundle: Bundle, task: Task, count: int, seed: int = 0) -
         for item in task.observation:
             shape = (bundle.history(task).steps, *item.shape)
             if item.kind == "image":
-                values[item.name] = rng.integers(0, 256, shape, dtype=np.uint8)
+                low, high = (round(1e3 * metres) for metres in item.depth or (0.0, 0.255))
+                values[item.name] = rng.integers(low, high + 1, shape, dtype=np.dtype(item.dtype))
             else:
                 values[item.name] = ranges[item.name].denormalise(rng.uniform(-1, 1, shape))
         found.append(Observation((index + 1) * task.dt_ns, values))

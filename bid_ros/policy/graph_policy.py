@@ -2,7 +2,8 @@
 
 An observation is encoded once a decision by the graph ``encoder``. Where a bundle has a graph ``frames``, each camera
 frame is encoded once: from the images of one instant, uint8 ``(1, height, width, 3)`` by camera, to ``points`` float32
-``(1, P)``. The encoder then has an input ``points`` float32 ``(To, P)`` in place of the images.
+``(1, P)``. The encoder then has an input ``points`` float32 ``(To, P)`` in place of the images. An image of distances
+is an input float32 ``(1, height, width, 1)``, as :func:`bid_ros.core.observation.seen_by_network` makes it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BundleError, DecodingError
-from bid_ros.core.observation import Observation, check_observed
-from bid_ros.core.task import Task
+from bid_ros.core.observation import Observation, check_observed, seen_by_network
+from bid_ros.core.task import Feature, Task
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Array, Bundle, Graphs
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
@@ -24,7 +25,7 @@ FLOAT: Final = np.dtype(np.float32)
 BYTE: Final = np.dtype(np.uint8)
 WHOLE: Final = np.dtype(np.int64)
 # The images of one instant, and their key points.
-Frame = tuple[tuple[NDArray[np.uint8], ...], NDArray[np.float32]]
+Frame = tuple[tuple[NDArray[Any], ...], NDArray[np.float32]]
 
 
 def output_width(output: TensorSpec) -> int | None:
@@ -39,6 +40,11 @@ def check_graph(name: str, graph: Graph, inputs: Mapping[str, TensorSpec], outpu
     for key, wanted in inputs.items():
         _check_spec(f"graph {name}: input '{key}'", graph.inputs[key], wanted)
     _check_spec(f"graph {name}: output", graph.output, output)
+
+
+def _pixel(feature: Feature) -> np.dtype[Any]:
+    """Return the type of an image as networks see it."""
+    return BYTE if feature.depth is None else FLOAT
 
 
 def _check_spec(what: str, found: TensorSpec, wanted: TensorSpec) -> None:
@@ -67,7 +73,7 @@ class FrameEncoder:
     byte, which takes microseconds, so remembering changes no result. One thread only.
 
     Args:
-        graph: from one image per camera, uint8 ``(1, height, width, 3)``, to key points float32 ``(1, P)``.
+        graph: from one image per camera, ``(1, height, width, channels)``, to key points float32 ``(1, P)``.
         cameras: names of the images.
 
     Attributes:
@@ -80,7 +86,7 @@ class FrameEncoder:
         self._known: list[Frame] = []
 
     def points(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
-        """Return key points ``(To, P)`` of images uint8 ``(To, height, width, 3)`` by camera."""
+        """Return key points ``(To, P)`` of images ``(To, height, width, channels)`` by camera, as networks see them."""
         frames: list[Frame] = []
         for images in zip(*(values[name] for name in self._cameras), strict=True):
             known = (*reversed(frames), *self._known)
@@ -89,7 +95,7 @@ class FrameEncoder:
         self._known = frames
         return np.concatenate([points for _, points in frames])
 
-    def _encode(self, images: Sequence[NDArray[np.uint8]]) -> Frame:
+    def _encode(self, images: Sequence[NDArray[Any]]) -> Frame:
         self.runs += 1
         points = self.graph.run({name: image[None] for name, image in zip(self._cameras, images, strict=True)})
         # Copies: whoever made the images may write into them.
@@ -143,12 +149,12 @@ class ObservationEncoder:
         inputs = {item.name: TensorSpec((steps, *item.shape), FLOAT) for item in task.vectors}
         if "frames" in files:
             graph = runtime.load(files["frames"])
-            images = {item.name: TensorSpec((1, *item.shape), BYTE) for item in task.cameras}
+            images = {item.name: TensorSpec((1, *item.shape), _pixel(item)) for item in task.cameras}
             check_graph(files["frames"].name, graph, images, TensorSpec((1, output_width(graph.output)), FLOAT))
             self._frames = FrameEncoder(graph, list(images))
             inputs["points"] = TensorSpec((steps, output_width(graph.output)), FLOAT)
         else:
-            inputs |= {item.name: TensorSpec((steps, *item.shape), BYTE) for item in task.cameras}
+            inputs |= {item.name: TensorSpec((steps, *item.shape), _pixel(item)) for item in task.cameras}
         output = TensorSpec((1, output_width(self.graph.output) if width is None else width), FLOAT)
         check_graph(files["encoder"].name, self.graph, inputs, output)
 
@@ -202,7 +208,9 @@ class GraphPolicy:
         task, bundle = self._task, self._bundle
         seen = observation.values
         check_observed(seen, task, task.observation_steps)
-        feeds: dict[str, NDArray[Any]] = {item.name: np.ascontiguousarray(seen[item.name]) for item in task.cameras}
+        feeds: dict[str, NDArray[Any]] = {
+            item.name: np.ascontiguousarray(seen_by_network(item, seen[item.name])) for item in task.cameras
+        }
         feeds |= {item.name: bundle.observation[item.name].normalise(seen[item.name]) for item in task.vectors}
         strong, other = self._encoded(feeds, weak and self.has_weak)
         newest = {feature.name: seen[feature.name][-1] for feature in task.vectors}

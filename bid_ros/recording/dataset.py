@@ -30,7 +30,8 @@ class Dataset:
     """Episodes of one task, one after the other.
 
     Attributes:
-        observations: ``(T, *shape)`` by feature; images uint8 rgb, vectors float64 in the task's units and frames.
+        observations: ``(T, *shape)`` by feature; images uint8 rgb or uint16 mm, vectors float64 in the task's
+            units and frames.
         actions: ``(T, D)`` float64 in the order and units of the task's action features. Row ``t`` is the command to
             the robot for the time ``stamps_ns[t]``.
         stamps_ns: ``(T,)`` int64, ROS time of the row's camera frames.
@@ -196,11 +197,10 @@ def _from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Dataset:
 
 
 def _check(feature: Feature, values: NDArray[Any]) -> None:
-    kind = np.uint8 if feature.kind == "image" else np.float64
-    if values.shape[1:] != feature.shape or values.dtype != kind:
+    if values.shape[1:] != feature.shape or values.dtype != feature.dtype:
         raise RecordingError(
             f"data set has '{feature.name}' as {values.dtype} {values.shape}; "
-            f"the task says {np.dtype(kind)} (T, {', '.join(map(str, feature.shape))})"
+            f"the task says {feature.dtype} (T, {', '.join(map(str, feature.shape))})"
         )
     if feature.kind != "image":
         _check_finite(feature.name, values)

@@ -1,8 +1,8 @@
 """Offscreen rendering of a twin's scene from a state of the twin, in any process."""
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 import mujoco
 import numpy as np
@@ -24,6 +24,7 @@ class SceneRenderer:
         width, height: size of the images in pixels, 8 to 640, or to what the model's buffer holds.
         cameras: names of the cameras to render. None: all.
         shaded: with shadows, reflections and sky, for a scene of :mod:`bid_ros.sim.studio`.
+        depths: names of the cameras that measure distances.
 
     Raises:
         CameraError: the size or a camera name is not valid, or no offscreen OpenGL works here (its subclass
@@ -37,6 +38,7 @@ class SceneRenderer:
         height: int = 96,
         cameras: Sequence[str] | None = None,
         shaded: bool = False,
+        depths: Collection[str] = (),
     ) -> None:
         largest = max(MAX_SIZE, int(model.vis.global_.offwidth))
         if not (8 <= width <= largest and 8 <= height <= largest):
@@ -59,12 +61,15 @@ class SceneRenderer:
             self._scene.flags[getattr(mujoco.mjtRndFlag, f"mjRND_{flag}")] = 0
         self._option = mujoco.MjvOption()
         self._rect = mujoco.MjrRect(0, 0, width, height)
-        self._views = {name: self._view(name) for name in wanted}
+        self._views, self._depths = {name: self._view(name) for name in wanted}, frozenset(depths)
 
     def render(
         self, qpos: NDArray[np.float64], mocap_pos: NDArray[np.float64], mocap_quat: NDArray[np.float64]
-    ) -> Mapping[str, NDArray[np.uint8]]:
-        """Return one ``(height, width, 3)`` rgb8 image per camera of a state of the twin.
+    ) -> Mapping[str, NDArray[Any]]:
+        """Return one image per camera of a state of the twin.
+
+        ``(height, width, 3)`` rgb8; of those that measure distances ``(height, width, 1)`` uint16, mm, 0 where nothing
+        is.
 
         Args:
             qpos: ``(nq,)`` generalised positions of the twin's model.
@@ -74,7 +79,10 @@ class SceneRenderer:
             CameraError: the sizes do not fit the scene.
         """
         self._take(qpos, mocap_pos, mocap_quat)
-        return {name: self._image(view) for name, view in self._views.items()}
+        return {
+            name: self._millimetres(view) if name in self._depths else self._image(view)
+            for name, view in self._views.items()
+        }
 
     def picture(self, camera: str, height: int, width: int) -> NDArray[np.uint8]:
         """Return the state that was rendered last, with the sky, as a camera sees it: ``(height, width, 3)`` rgb8.
@@ -100,7 +108,7 @@ class SceneRenderer:
         self._take(qpos, mocap_pos, mocap_quat)
         found = {}
         for name, view in self._views.items():
-            buffer = np.empty((self._rect.height, self._rect.width), dtype=np.float32)
+            buffer = self._buffer()
             found[name] = self._image(view, buffer), self._metres(buffer)
         return found
 
@@ -139,6 +147,16 @@ class SceneRenderer:
         image = np.empty((rect.height, rect.width, 3), dtype=np.uint8)
         mujoco.mjr_readPixels(image, depth, rect, self._context)
         return np.ascontiguousarray(image[::-1])  # OpenGL's first row is the lowest
+
+    def _buffer(self) -> NDArray[np.float32]:
+        return np.empty((self._rect.height, self._rect.width), dtype=np.float32)
+
+    def _millimetres(self, view: mujoco.MjvCamera) -> NDArray[np.uint16]:
+        buffer = self._buffer()
+        self._image(view, buffer)
+        there = buffer[::-1] < 1.0
+        whole = np.where(there, np.round(1e3 * self._metres(buffer)), 0)
+        return np.where(whole > np.iinfo(np.uint16).max, 0, whole).astype(np.uint16)[..., None]
 
     def _metres(self, buffer: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the depths of a depth buffer, whose values go from 0 at the near plane to 1 at the far one."""

@@ -111,12 +111,13 @@ class System:
         Raises:
             BidError: a file is missing or not valid, or the files do not fit each other.
         """
-        from bid_ros.cameras.config import load_cameras  # OpenCV takes a while to import
+        from bid_ros.cameras.config import check_depths, load_cameras  # OpenCV takes a while to import
 
         self.check_task()
-        for camera in load_cameras(
-            self.file("cameras.yaml"), [camera.name for camera in self.task.cameras], twin
-        ).values():
+        names = [camera.name for camera in self.task.cameras]
+        cameras = load_cameras(self.file("cameras.yaml"), names, twin)
+        check_depths(self.task.cameras, cameras)
+        for camera in cameras.values():
             camera.check_not_moved()
         load_arm_config(self.file("robot.yaml"), ANY_ADDRESS, twin, self.task.robot)
         if self.task.limits.min_self_distance is not None:

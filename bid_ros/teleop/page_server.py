@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-import numpy as np
-
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 
@@ -277,8 +275,9 @@ def _jpeg(message: Any) -> bytes:
         return bytes(message.data)
     import cv2  # takes a tenth of a second
 
-    image = np.frombuffer(message.data, dtype=np.uint8).reshape(message.height, message.width, 3)
-    _, data = cv2.imencode(".jpg", image[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
+    from bid_ros.cameras.depth import read_picture
+
+    _, data = cv2.imencode(".jpg", read_picture(message)[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
     return bytes(data)
 
 

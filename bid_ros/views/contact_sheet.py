@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as PillowImage
 
-from bid_ros.cameras.image import decode_image
+from bid_ros.cameras.depth import read_picture
 from bid_ros.core.errors import BidError, RecordingError
 from bid_ros.curation.catalog import BagEpisode, image_topics
 from bid_ros.recording.reader import BagReader, RawMessage
@@ -91,9 +91,9 @@ def _row(reader: BagReader, nearest: dict[tuple[str, int], RawMessage], topic: s
 
 
 def decoded(reader: BagReader, item: RawMessage) -> Picture | None:
-    """Return the rgb image of a message, compressed or not; None if its encoding cannot be shown, such as depth."""
+    """Return the rgb image of a message, compressed or not; None if its encoding cannot be shown."""
     try:
-        return decode_image(reader.decode(item), item.topic)
+        return read_picture(reader.decode(item), item.topic)
     except BidError:
         return None
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.cameras.config import CameraConfig
-from bid_ros.cameras.image import decode_image
+from bid_ros.cameras.depth import read_picture
 from bid_ros.cameras.model import CameraModel
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.joint_chunks import tool_task
@@ -242,7 +242,7 @@ class DecisionPainter:
         drawn: dict[str, Any] = {"strong": np.empty((0, 1, 3)), "selected": np.empty((0, 3))}
         if decision is not None and self._places.knows(decision.dims):
             drawn = chunks_of(decision, self._places)
-        return draw_decision(decode_image(image), self._model, **drawn, text=text, height=HEIGHT)
+        return draw_decision(read_picture(image), self._model, **drawn, text=text, height=HEIGHT)
 
 
 def chunks_of(decision: Any, places: ToolPlaces) -> dict[str, Any]:

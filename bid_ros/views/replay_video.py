@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.cameras.config import CameraConfig, load_cameras
-from bid_ros.cameras.image import decode_image
+from bid_ros.cameras.depth import read_picture
 from bid_ros.core.errors import CameraError
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, camera_topic
@@ -72,7 +72,7 @@ def _pictures(
         elif item.topic == DECISION:
             decision = item.message
         elif side is not None and item.topic == camera_topic(side):
-            beside = decode_image(item.message)
+            beside = read_picture(item.message)
         elif running and (decision is not None or not decided):
             seen += 1
             if seen % 2 == 0:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bid_ros.cameras.config import CameraConfig
-from bid_ros.cameras.image import decode_image
+from bid_ros.cameras.depth import read_picture
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.extras import extra
 from bid_ros.core.stamps import stamp_ns
@@ -137,7 +137,7 @@ class RerunView:
             text = "no decision yet" if self._decision is None else decision_text(self._decision, "")
             picture = self._painter.paint(message, self._decision, text)
         else:
-            picture = decode_image(message, name)
+            picture = read_picture(message, name)
         self._log(f"camera/{name}", rr.Image(picture).compress(jpeg_quality=QUALITY))
 
     def _on_decision(self, message: Any) -> None:

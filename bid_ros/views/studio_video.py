@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.cameras.image import decode_image
+from bid_ros.cameras.depth import read_picture
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, body_topic, camera_topic
@@ -155,7 +155,7 @@ def _beside(main: Picture, images: Sequence[Any]) -> Picture:
     height = (len(main) - GAP * (len(images) - 1)) // len(images) // 2 * 2
     column = np.zeros((len(main), height, 3), np.uint8)
     for number, message in enumerate(images):
-        image = decode_image(message)
+        image = read_picture(message)
         scale = height / max(image.shape[:2])
         size = (round(image.shape[1] * scale), round(image.shape[0] * scale))
         top = number * (height + GAP)

@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import pytest
 
 from bid_ros.cameras.base import Capture, LockedLight
-from bid_ros.cameras.config import CameraConfig, has_sensor, load_cameras, open_camera
+from bid_ros.cameras.config import CameraConfig, check_depths, has_sensor, load_cameras, open_camera
 from bid_ros.cameras.realsense import RealSenseCamera
 from bid_ros.cameras.uvc import UvcCamera
 from bid_ros.core.errors import CameraError
+from bid_ros.core.task import Feature
 
 NAMES = ["third_person", "wrist"]
 GOOD = """
@@ -17,6 +20,14 @@ def load(tmp_path, text):
     path = tmp_path / "cameras.yaml"
     path.write_text(text)
     return load_cameras(path, NAMES)
+
+
+def test_distances_come_from_no_device():
+    camera = CameraConfig("front", "uvc", "0")
+    features = [Feature("front", "image", (4, 4, 1), depth=(0.1, 2.0))]
+    with pytest.raises(CameraError, match="'front' of source 'uvc' is to measure distances; valid is source topic"):
+        check_depths(features, {"front": camera})
+    check_depths(features, {"front": replace(camera, source="topic", address="/depth")})
 
 
 def test_reads_every_camera_of_the_task(tmp_path):

@@ -77,3 +77,11 @@ def test_a_rate_with_the_jitter_of_a_busy_computer_is_valid():
     for step, late_ms in enumerate([0, 60, 0, 70, 10, 80]):
         seen.look(scene(seed=step), (step * 100 + late_ms) * MS)
     assert not seen.rate_problem()
+
+
+def test_a_camera_that_measures_no_distance_is_of_no_use():
+    image = np.zeros((96, 96, 1), np.uint16)
+    image[0, 0] = 900
+    assert watch().look(image, 0) == "camera 'wrist' measures no distance: look what covers it"
+    image[40:60] = 900
+    assert not watch().look(image, 0)

@@ -6,8 +6,10 @@ import cv2
 import numpy as np
 import pytest
 
-from bid_ros.cameras.depth import decode_depth, is_depth
+from bid_ros.cameras.depth import decode_depth, is_depth, millimetres, read_image, read_picture
+from bid_ros.cameras.image import encode_image, resize_crop
 from bid_ros.core.errors import CameraError
+from bid_ros.core.task import Feature
 
 MILLIMETRES = np.array([[1000, 0, 1], [65535, 250, 3000]], np.uint16)
 METRES = np.array([[1.0, np.nan, 0.001], [65.535, 0.25, 3.0]], np.float32)
@@ -90,3 +92,29 @@ def test_refuses_what_is_no_depth_image(one, words):
     with pytest.raises(CameraError, match="camera '/wrist/depth'") as caught:
         decode_depth(one, "/wrist/depth")
     assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_every_distance_of_16_bits_comes_back_from_its_message():
+    whole = np.arange(1 << 16, dtype=np.uint16).reshape(256, 256, 1)
+    message = SimpleNamespace(**encode_image(whole))
+    assert (message.encoding, message.step) == ("16UC1", 512)
+    np.testing.assert_array_equal(read_image(Feature("d", "image", whole.shape, depth=(0.1, 2.0)), message), whole)
+    assert millimetres(np.array([[65.6, 0.0004, np.nan]], np.float32)).ravel().tolist() == [0, 0, 0]
+
+
+def test_distances_are_no_colours_and_colours_no_distances():
+    with pytest.raises(CameraError, match="encoding '16UC1'; valid are rgb8"):
+        read_image(Feature("wrist", "image", (2, 3, 3)), raw(MILLIMETRES, "16UC1"))
+    with pytest.raises(CameraError, match="encoding 'rgb8'; valid are 16UC1, 32FC1"):
+        read_image(Feature("wrist", "image", (2, 3, 1), depth=(0.1, 2.0)), raw(MILLIMETRES, "rgb8"))
+
+
+def test_a_smaller_image_has_no_distance_that_was_not_measured():
+    wide = np.where(np.arange(8) < 4, 500, 1500).astype(np.uint16)[None, :, None].repeat(6, 0)
+    small = resize_crop(wide, (1, 0, 6, 6), (3, 3, 1))
+    assert small.shape == (3, 3, 1) and small.dtype == np.uint16 and set(small.ravel()) == {500, 1500}
+
+
+def test_distances_are_shown_lighter_the_nearer_they_are():
+    grey = read_picture(raw(np.array([[0, 100, 1000, 5000]], np.uint16), "16UC1"))[0]
+    assert grey.tolist() == [[0] * 3, [243] * 3, [128] * 3, [0] * 3]

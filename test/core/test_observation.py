@@ -3,7 +3,7 @@ import pytest
 
 from bid_ros.core.errors import ObservationError
 from bid_ros.core.limits import Limits
-from bid_ros.core.observation import History, ObservationBuffer, blank_observation
+from bid_ros.core.observation import History, ObservationBuffer, blank_observation, seen_by_network
 from bid_ros.core.task import Feature, Task
 
 DT = 100_000_000
@@ -233,3 +233,11 @@ def test_a_clock_that_is_set_back_hides_no_later_sample():
     buffer = filled(ObservationBuffer(task()))
     filled(buffer, start=T0 - 3600 * 1_000_000_000)
     assert buffer.assemble().stamp_ns == T0 - 3600 * 1_000_000_000 + 2 * DT
+
+
+def test_networks_see_distances_between_their_two_ends():
+    feature = Feature("front", "image", (1, 6, 1), depth=(0.5, 1.5))
+    seen = seen_by_network(feature, np.array([0, 100, 500, 1000, 1500, 9000], np.uint16).reshape(feature.shape))
+    assert seen.dtype == np.float32 and seen.ravel().tolist() == [0.5, -0.5, -0.5, 0.0, 0.5, 0.5]
+    colours = np.zeros((2, 2, 3), np.uint8)
+    assert seen_by_network(Feature("front", "image", (2, 2, 3)), colours) is colours

@@ -7,6 +7,8 @@ from bid_ros.core.errors import TaskError
 from bid_ros.core.limits import Limits
 from bid_ros.core.task import SOURCE, Feature, load_task, parse_task
 
+DISTANCES = {"name": "front", "kind": "image", "shape": [96, 96, 1], "depth": [0.1, 2.0]}
+
 
 @pytest.fixture
 def content(root):
@@ -162,6 +164,10 @@ BAD = [
     (("action", 0, "kind"), ["position"], ["kind is ['position']", "valid is one of image, position"]),
     (("observation", 0, "shape"), 96, ["shape is 96", "whole numbers"]),
     (("observation", 0, "shape"), [96.5, 96, 3], ["shape[0] is 96.5", "a whole number"]),
+    (("observation", 0, "depth"), [0.1, 2.0], ["shape (96, 96, 3)", "valid is (height, width, 1)"]),
+    (("observation", 0), DISTANCES | {"depth": [2.0, 0.1]}, ["has depth [2.0, 0.1]", "a larger one up to 65.535 m"]),
+    (("observation", 0), DISTANCES | {"depth": [0.1, 70]}, ["has depth [0.1, 70.0]", "up to 65.535 m"]),
+    (("observation", 2, "depth"), [0.1, 2.0], ["kind 'position' has depth", "of an image"]),
     (("start",), [0.4, 0.1, 0.3], ["start is", "a mapping"]),
 ]
 
@@ -259,3 +265,11 @@ def test_values_are_checked_without_a_file_too():
         Limits((0.0, 0.0), (1.0, 1.0))  # type: ignore[arg-type]
     with pytest.raises(TaskError, match="feature: kind is 'force'; valid is one of image, position"):
         Feature("x", "force", (3,))  # type: ignore[arg-type]
+
+
+def test_the_distances_that_a_policy_sees_are_in_its_signature(content):
+    content["observation"][0] = DISTANCES
+    task = parse_task(content)
+    assert task.cameras[0].dtype == "uint16" and task.cameras[1].dtype == "uint8" and task.vectors[0].dtype == "float64"
+    content["observation"][0] = DISTANCES | {"depth": [0.1, 1.0]}
+    assert parse_task(content).signature() != task.signature()

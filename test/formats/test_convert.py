@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.task import parse_task
 from bid_ros.formats import FORMATS, Options, convert, load_dataset, mapped, open_source
 from bid_ros.recording.dataset import Dataset
 
+DISTANCES = {"name": "front", "kind": "image", "shape": [32, 48, 1], "depth": [0.1, 2.0]}
 LEAST_PSNR = 33.0  # dB, of the noise in conftest.py, whose colours a video halves; measured: 33.9
 
 
@@ -181,3 +183,39 @@ def test_unknown_formats_and_bad_options_are_refused(source, tmp_path):
 
 def test_the_file_of_the_project_is_what_its_own_class_writes(written, dataset):
     assert Dataset.load(written("npz")).sha256 == dataset.sha256
+
+
+@pytest.fixture
+def measured(kit, dataset, tmp_path):
+    """A task that observes distances too, and its data set."""
+    content = kit.content()
+    random = "tool_rotation"  # its numbers are no rotation, which a bag would hold
+    content["observation"] = [*(item for item in content["observation"] if item["name"] != random), DISTANCES]
+    task = parse_task(content)
+    values = np.random.default_rng(5).integers(0, 1 << 16, (dataset.rows, 32, 48, 1), np.uint16)
+    observations = {name: dataset.observations[name] for name in dataset.observations if name != random}
+    observations["front"] = values
+    found = replace(dataset, observations=observations, task_signature=task.signature())
+    found.save(tmp_path / "measured.npz")
+    found.validate(task)
+    return task, found
+
+
+@pytest.mark.parametrize("name", ["npz", "zarr", "robomimic", "bag"])
+def test_distances_keep_their_16_bits(measured, name, tmp_path):
+    task, dataset = measured
+    target = tmp_path / f"set{FORMATS.find(name).suffix}"
+    convert(mapped(open_source(tmp_path / "measured.npz"), task), target, name, Options(task=task))
+    found = mapped(open_source(target, task), task)
+    for episode, first in zip(found.episodes(), dataset.episode_starts, strict=True):
+        values = episode.observations["front"]
+        assert values.dtype == np.uint16
+        np.testing.assert_array_equal(values, dataset.observations["front"][first : first + episode.rows])
+
+
+@pytest.mark.parametrize("name", ["lerobot_v30", "lerobot_v21"])
+def test_distances_are_refused_where_they_would_lose_their_bits(measured, name, tmp_path):
+    source = mapped(open_source(tmp_path / "measured.npz"), measured[0])
+    with pytest.raises(RecordingError, match="image 'front' is of distances in 16 bits; LeRobot's pictures have three"):
+        convert(source, tmp_path / "set", name, Options("png"))
+    assert not (tmp_path / "set").exists()

@@ -329,7 +329,7 @@ def test_what_no_task_names_is_left_out_and_said(broken):
     left = open_source(broken).contents.left
     assert left == (
         "next.reward is not read: it is no observation",
-        "observation.images.depth is not read: no task names a depth map",
+        "observation.images.depth is not read: it is a depth map",
         "observation.note is not read: it is string",
     )
     read_all(broken)

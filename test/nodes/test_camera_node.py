@@ -6,6 +6,7 @@ import threading
 import time
 from itertools import pairwise
 
+import cv2
 import mujoco
 import numpy as np
 import pytest
@@ -120,6 +121,30 @@ def test_pairs_get_one_stamp_and_the_tasks_shape(bench, root, tmp_path):
     assert bench.until(lambda: harness.views, START_S)
     view, cropped = decode_image(harness.views[-1]).astype(int), harness.pictures["third_person"][0:120, 20:140]
     assert view.shape == cropped.shape and np.abs(view - cropped).mean() < 3, "the crop for a person, not resized"
+
+
+def test_compressed_distances_of_a_driver_become_whole_millimetres(bench, root, tmp_path):
+    content = yaml.safe_load((root / "config" / "franka_place" / "task.yaml").read_text())
+    content["observation"][:2] = [{"name": "front", "kind": "image", "shape": [96, 96, 1], "depth": [0.1, 2.0]}]
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump(content))
+    address = "/driver/front/compressedDepth"
+    (tmp_path / "cameras.yaml").write_text(yaml.safe_dump({"front": {"source": "topic", "address": address}}))
+    whole = np.arange(96 * 96, dtype=np.uint16).reshape(96, 96, 1)
+    data = bytes(12) + cv2.imencode(".png", whole)[1].tobytes()
+    driver, found = bench.node.create_publisher(CompressedImage, address, IMAGE), []
+
+    def publish():
+        message = CompressedImage(format="16UC1; compressedDepth png", data=data)
+        message.header.stamp = time_message(time.time_ns())
+        driver.publish(message)
+
+    bench.node.create_timer(0.1, publish)
+    bench.node.create_subscription(Image, "/camera/front/image", found.append, IMAGE)
+    files = {name: str(tmp_path / f"{name}.yaml") for name in ("task", "cameras")}
+    bench.start("camera", files)
+    assert bench.until(lambda: len(found) > 2, START_S)
+    assert (found[-1].encoding, found[-1].step, found[-1].header.frame_id) == ("16UC1", 192, "front_optical_frame")
+    np.testing.assert_array_equal(np.frombuffer(found[-1].data, "<u2").reshape(96, 96, 1), whole)
 
 
 def test_calibration_and_pose_of_a_camera_are_published_in_the_frames_of_its_system(bench, root, tmp_path):

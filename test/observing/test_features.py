@@ -226,6 +226,13 @@ def test_message_from_a_bag_gives_what_the_live_message_gives(make_run, tmp_path
     assert compared > 100
 
 
+def test_distances_are_whole_millimetres():
+    values = np.array([[0, 1, 700], [1000, 3001, 65535]], np.uint16)
+    message = Image(height=2, width=3, encoding="16UC1", step=6, data=values.tobytes())
+    found = extract(Feature("front", "image", (2, 3, 1), depth=(0.1, 2.0)), message)
+    assert found.dtype == np.uint16 and (found[..., 0] == values).all()
+
+
 @pytest.mark.parametrize(
     ("message", "sentence"),
     [

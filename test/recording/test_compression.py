@@ -8,8 +8,10 @@ import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import CompressedImage, Image
 
+from bid_ros.cameras.depth import read_image
 from bid_ros.cameras.image import decode_image, encode_image
 from bid_ros.core.errors import CameraError, RecordingError
+from bid_ros.core.task import Feature
 from bid_ros.core.topics import COMPRESSED, COMPRESSED_IMAGE_TYPE, camera_topic
 from bid_ros.formats import build_dataset
 from bid_ros.recording.compression import find_codec, split_image
@@ -75,10 +77,10 @@ def test_bytes_that_are_no_image_are_refused(data):
         find_codec("png").encode(data)
 
 
-def test_depth_and_a_torn_compressed_image_are_refused(picture):
+def test_16_bits_of_brightness_and_a_torn_compressed_image_are_refused(picture):
     depth = message(picture)
-    depth.encoding = "16UC1"
-    with pytest.raises(CameraError, match="16UC1"):
+    depth.encoding = "mono16"
+    with pytest.raises(CameraError, match="mono16"):
         find_codec("png").encode(serialize_message(depth))
     with pytest.raises(CameraError, match="no whole image"):
         decode_image(CompressedImage(format="jpeg", data=b"\xff\xd8\xff"))
@@ -141,3 +143,12 @@ def test_an_image_that_cannot_be_compressed_is_counted_and_the_rest_is_recorded(
         assert "32FC1" in writer.problem
     with BagReader(tmp_path / "bag") as reader:
         assert [item.stamp_ns for item in reader.messages()] == [0, 2]
+
+
+@pytest.mark.parametrize("codec", ["png", "jpeg:60"])
+def test_distances_are_kept_whole_by_every_codec(codec):
+    whole = np.random.default_rng(1).integers(0, 1 << 16, (47, 61, 1), np.uint16)
+    raw = Image(**encode_image(whole))
+    found = deserialize_message(find_codec(codec).encode(serialize_message(raw)), CompressedImage)
+    assert found.format == "16UC1; png compressed"
+    assert (read_image(Feature("front", "image", whole.shape, depth=(0.1, 2.0)), found) == whole).all()

@@ -116,3 +116,19 @@ def test_state_of_another_scene_is_refused(renderer: SceneRenderer) -> None:
 def test_impossible_request_is_refused(width: int, cameras: list[str], text: str) -> None:
     with pytest.raises(CameraError, match=text):
         SceneRenderer(scene_model(SCENE), width, 96, cameras)
+
+
+def test_a_camera_of_distances_measures_along_its_axis_in_millimetres() -> None:
+    model = mujoco.MjModel.from_xml_string(
+        """<mujoco><worldbody>
+        <camera name="down" pos="0 0 1.25" fovy="60"/>
+        <geom type="box" size="0.2 0.2 0.05" pos="0 0 0.2"/>
+        <geom type="box" size="0.6 0.2 0.05" pos="-0.6 -0.4 -0.05"/>
+        </worldbody></mujoco>"""
+    )
+    made = SceneRenderer(model, 64, 64, ["down"], depths=["down"])
+    found = made.render(model.qpos0, np.zeros(0), np.zeros(0))["down"]
+    made.close()
+    assert found.shape == (64, 64, 1) and found.dtype == np.uint16
+    assert abs(int(found[32, 32, 0]) - 1000) <= 1 and abs(int(found[52, 12, 0]) - 1250) <= 1, "upright, in mm"
+    assert found[5, 5, 0] == 0, "there is nothing"

@@ -61,6 +61,11 @@ def plan_of(contents: Contents, options: Options) -> ColumnPlan:
     images = {column.name: IMAGES + column.name for column in contents.columns if column.image}
     video = options.images == "video"
     for column in contents.columns:
+        if column.image and column.shape[2] == 1:
+            raise RecordingError(
+                f"image '{column.name}' is of distances in 16 bits; LeRobot's pictures have three colours of 8 bits: "
+                "valid for it are npz, zarr, robomimic and bag, or a task without it"
+            )
         if column.image and column.dtype != "uint8":
             raise RecordingError(
                 f"image '{column.name}' is {column.dtype}; valid in a LeRobot data set is uint8; name the task, whose "
@@ -215,7 +220,7 @@ def _unread(key: str, feature: Mapping[str, Any]) -> str:
         return "it is no observation"
     told = {**(feature.get("info") or {}), **(feature.get("video_info") or {})}
     if told.get("is_depth_map") or told.get("video.is_depth_map"):
-        return "no task names a depth map"
+        return "it is a depth map"
     if feature["dtype"] not in (*NUMBERS, "image", "video"):
         return f"it is {feature['dtype']}"
     return ""

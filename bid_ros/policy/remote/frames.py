@@ -87,13 +87,13 @@ class KeptFrames:
         Raises:
             RemoteError: ``kept``, or the rows that were sent, are not valid.
         """
-        shapes = {item.name: item.shape for item in images}
-        if not isinstance(kept, dict) or set(kept) != set(shapes):
-            raise RemoteError(f"kept is not valid; valid is a map with {', '.join(shapes) or 'nothing'}")
+        features = {item.name: item for item in images}
+        if not isinstance(kept, dict) or set(kept) != set(features):
+            raise RemoteError(f"kept is not valid; valid is a map with {', '.join(features) or 'nothing'}")
         found: dict[str, dict[bytes, Image]] = {}
         rows: dict[str, list[Image]] = {}
         for name, entries in kept.items():
-            sent = iter(_sent(name, content.get(name), entries, shapes[name], steps))
+            sent = iter(_sent(features[name], content.get(name), entries, steps))
             found[name], rows[name] = {}, []
             for entry in entries:
                 image = next(sent) if entry is None else found[name].get(entry, self._known.get(name, {}).get(entry))
@@ -105,15 +105,16 @@ class KeptFrames:
         return {name: np.stack(images) for name, images in rows.items()}
 
 
-def _sent(name: str, value: Any, entries: Any, shape: tuple[int, ...], steps: int) -> Sequence[Image]:
+def _sent(feature: Feature, value: Any, entries: Any, steps: int) -> Sequence[Image]:
     """Return the rows that were sent of a feature."""
+    name = feature.name
     good = isinstance(entries, list) and len(entries) == steps
     if not good or not all(item is None or (isinstance(item, bytes) and len(item) == SIZE) for item in entries):
         raise RemoteError(f"kept of '{name}' is not valid; valid are {steps} entries, each None or {SIZE} bytes")
-    whole = entries.count(None), *shape
+    whole = entries.count(None), *feature.shape
     if value is None and not whole[0]:
         return []
-    if not isinstance(value, np.ndarray) or value.shape != whole or value.dtype != np.uint8:
+    if not isinstance(value, np.ndarray) or value.shape != whole or value.dtype != feature.dtype:
         what = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else "missing or no array"
-        raise RemoteError(f"the rows of '{name}' that are sent are {what}; valid is uint8 {whole}")
+        raise RemoteError(f"the rows of '{name}' that are sent are {what}; valid is {feature.dtype} {whole}")
     return list(value)

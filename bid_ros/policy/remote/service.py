@@ -49,7 +49,7 @@ class PolicyService:
     @property
     def largest(self) -> int:
         """Bytes of the largest question that is taken: twice an observation of numbers in eight bytes."""
-        numbers = sum(item.size * (1 if item.kind == "image" else 8) for item in self._task.observation)
+        numbers = sum(item.size * np.dtype(item.dtype).itemsize for item in self._task.observation)
         return 2 * self._task.observation_steps * numbers + 1_000_000
 
     def metadata(self) -> dict[str, Any]:
@@ -176,8 +176,8 @@ def _value(feature: Feature, value: Any, task: Task) -> NDArray[Any]:
         found = f"has shape {value.shape}" if isinstance(value, np.ndarray) else "is missing or no array"
         raise RemoteError(f"observation '{feature.name}' {found}; valid is {whole} or {feature.shape}")
     if feature.kind == "image":
-        if value.dtype != np.uint8:
-            raise RemoteError(f"image '{feature.name}' has type {value.dtype}; valid is uint8")
+        if value.dtype != feature.dtype:
+            raise RemoteError(f"image '{feature.name}' has type {value.dtype}; valid is {feature.dtype}")
         return value
     return checked({feature.name: value}, feature.name, whole)
 

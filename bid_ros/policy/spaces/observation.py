@@ -59,6 +59,10 @@ def _camera(item: ObservedFeature, task: Task) -> tuple[Source, tuple[int, ...]]
     if item.camera not in valid:
         names = ", ".join(valid) or "none"
         raise BundleError(f"space.observation: '{item.name}' has camera '{item.camera}'; the task's are {names}")
+    if valid[item.camera].depth is not None:
+        raise BundleError(
+            f"space.observation: '{item.name}' has camera '{item.camera}' of distances; valid are colours"
+        )
     shape = valid[item.camera].shape
     size = shape[:2] if item.size is None else item.size
     if tuple(size) == shape[:2]:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,8 @@ class Seen:
     problem: str = ""
     source: str = ""
 
-    def add(self, fitter: ImageFitter, image: NDArray[np.uint8], stamp_ns: int, encoding: str) -> None:
-        """Take one image ``(height, width, 3)`` uint8 with its stamp, and fit it as the camera node would."""
+    def add(self, fitter: ImageFitter, image: NDArray[Any], stamp_ns: int, encoding: str) -> None:
+        """Take one image, as a feature holds it, with its stamp, and fit it as the camera node would."""
         self.arrived(stamp_ns, f"{image.shape[1]}x{image.shape[0]} {encoding}")
         try:
             fitter.fit(image)
@@ -79,14 +79,16 @@ class Seen:
 
 def fitter_of(camera: CameraConfig, task: Task) -> ImageFitter:
     """Return what crops and resizes the images of a camera to what the task observes."""
-    return ImageFitter(camera.name, camera.crop, _feature(camera, task).shape)
+    return ImageFitter(camera.name, camera.crop, feature_of(camera, task).shape)
 
 
 def judge_camera(camera: CameraConfig, task: Task, seen: Seen) -> CheckFinding:
     """Hold what came from a camera against the task."""
     what, source = f"camera {camera.name}", f"images of {camera.source} {camera.address}"
     silent = CheckFinding(what, "fail", source, "start its driver, or correct the address in cameras.yaml")
-    return _judge(silent, _feature(camera, task).rate_hz, seen, "change the driver's settings, or crop in cameras.yaml")
+    return _judge(
+        silent, feature_of(camera, task).rate_hz, seen, "change the driver's settings, or crop in cameras.yaml"
+    )
 
 
 def judge_vector(feature: Feature, seen: Seen, twin: bool) -> CheckFinding:
@@ -167,5 +169,6 @@ def device_findings(cameras: Sequence[CameraConfig], task: Task, folder: Path) -
             yield judge_camera(camera, task, seen)
 
 
-def _feature(camera: CameraConfig, task: Task) -> Feature:
+def feature_of(camera: CameraConfig, task: Task) -> Feature:
+    """Return the image of a task that a camera delivers."""
     return next(feature for feature in task.cameras if feature.name == camera.name)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from bid_ros.cameras.config import load_cameras
+from bid_ros.cameras.config import check_depths, load_cameras
 from bid_ros.core.errors import BidError
 from bid_ros.core.settings import read_yaml
 from bid_ros.robots.registry import load_arm_config
@@ -57,9 +57,10 @@ def _robot(system: System, path: Path) -> str:
 def _cameras(system: System, path: Path, twin: bool) -> str:
     names = [camera.name for camera in system.task.cameras]
     load_cameras(path, names, not twin)  # what is not used today has to be valid all the same
-    cameras = load_cameras(path, names, twin).values()
+    found = load_cameras(path, names, twin)
+    check_depths(system.task.cameras, found)
     return ", ".join(
-        f"{item.name}: {item.source} {item.address * (item.source != 'twin')}".rstrip() for item in cameras
+        f"{item.name}: {item.source} {item.address * (item.source != 'twin')}".rstrip() for item in found.values()
     )
 
 

@@ -58,7 +58,8 @@ class ObjectStage:
         model.opt.disableactuator = 1  # the stage drives the fingers itself
         arm = [int(model.joint(name).dofadr[0]) for name in self._limbs.joints]
         model.dof_frictionloss[arm] = 0.0
-        self._model, self._renderer = model, SceneRenderer(model, width, height, cameras)
+        depths = [item.name for item in task.cameras if item.depth]
+        self._model, self._renderer = model, SceneRenderer(model, width, height, cameras, depths=depths)
         self._score = ObjectScore(task) if task.success else Unjudged()
 
     @property
