@@ -57,7 +57,10 @@ def recorded_task(bags: Sequence[Path]) -> str:
     """
     from bid_ros.recording.files import custom_data  # takes a tenth of a second
 
-    names = {_said(recorded(bag)) or _said(custom_data(bag)): bag.parent / "run.json" for bag in bags}
+    names = {}
+    for bag in bags:
+        home = bag.parent if bag.is_file() else bag  # of the metadata; a file may lie in the folder of its bag
+        names[_said(recorded(bag)) or _said(recorded(home)) or _said(custom_data(home))] = bag.parent / "run.json"
     unsaid = names.pop("", None)
     if not names:
         if gone := next((bag for bag in bags if not bag.exists()), None):

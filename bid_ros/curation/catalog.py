@@ -1,19 +1,15 @@
 """Which bags there are, and which episodes they hold."""
 
-import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import COMPRESSED_IMAGE_TYPE, IMAGE_TYPE
 from bid_ros.recording.episodes import RecordedEpisode, find_episodes
-from bid_ros.recording.files import KINDS, MCAP, METADATA_NAME, ROS1, bag_files, is_bag_folder
+from bid_ros.recording.files import KINDS, bag_files, bags_inside
 from bid_ros.recording.reader import BagReader
-
-LOOSE: Final = (MCAP, ".db3", ROS1)
 
 
 @dataclass(frozen=True)
@@ -75,31 +71,13 @@ def find_bags(paths: Iterable[str | Path], or_none: bool = False) -> list[Path]:
     """
     found: dict[Path, Path] = {}
     for path in map(Path, paths):
-        inside = [path] if path.is_file() else list(_bags_below(path))
+        inside = [path] if path.is_file() else list(bags_inside(path))
         if not inside and not (or_none and path.is_dir()):
             bag_files(path)  # says what is wrong with it, if it is missing
             raise RecordingError(f"there is no bag in {path}; valid is {KINDS}, or a folder that holds some")
         for bag in inside:
             found.setdefault(bag.resolve(), bag)
     return list(found.values())
-
-
-def _bags_below(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
-        here = Path(place)
-        loose = sorted(name for name in files if Path(name).suffix in LOOSE and not name.startswith("."))
-        if is_bag_folder(here) and (METADATA_NAME in files or _of_one_bag(loose)):
-            yield here
-            folders.clear()
-            continue
-        yield from (here / name for name in loose)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-
-
-def _of_one_bag(names: Sequence[str]) -> bool:
-    """Whether files without metadata are the numbered files of one bag, ``NAME_0.mcap`` and so on."""
-    matches = [re.fullmatch(r"(.*)_\d+", Path(name).stem) for name in names]
-    return len({match and match[1] for match in matches}) == 1 and matches[0] is not None
 
 
 def split_name(text: str) -> tuple[Path, int | None]:

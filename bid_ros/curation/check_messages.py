@@ -16,6 +16,7 @@ from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import (
     ARM_STATUS,
     CHUNK_TYPE,
+    CLOCK,
     EPISODE_EVENT,
     TOPICS,
     Topic,
@@ -97,6 +98,8 @@ NOT_HELD: Final = {
 }
 FUTURE_S: Final = 0.05
 OLD_S: Final = 0.5
+OTHER_CLOCK_S: Final = 86400.0
+SIMULATED: Final = f"/{CLOCK}"  # a bag with this topic is one of simulated time
 JUMP_S: Final = 0.1
 DRIFT_S: Final = 0.03
 BLOCKS: Final = 8
@@ -119,6 +122,15 @@ def _held(track: EpisodeTrack, topic: str, series: Series, ages: NDArray[np.floa
         number = int((steps < 0).sum())
         text = f"{topic}: {number} stamps go backwards, by up to {-steps.min():.3f} s at {at:.1f} s; valid is forwards"
         yield (error if -steps.min() > JUMP_S else warning)("clock", text, at)
+    if abs(float(np.median(ages))) > OTHER_CLOCK_S:
+        begin, log = series.header_ns[0] / 1e9, series.log_ns[0] / 1e9
+        text = (
+            f"{topic}: the stamps are of another clock than the recorder's: they begin at {begin:.2f} s, it at "
+            f"{log:.2f} s; valid is one clock, or stamps of simulated time"
+        )
+        if SIMULATED not in track.series:
+            yield warning("clock", text)
+        return
     # Delays only make messages older, so the smallest age of a while is that of the clocks.
     floors = [float(block.min()) for block in np.array_split(ages, BLOCKS)] if len(ages) >= DRIFT_LEAST else []
     jumps = [abs(after - before) for before, after in pairwise(floors)]
@@ -171,7 +183,7 @@ LONGEST_STATE_S: Final = 0.16
 LONGEST_PERIODS: Final = 1.5  # between two frames, as a data set splits an episode there
 DELAY_S: Final = 0.25  # by which a message may arrive late, at the begin and the end of an episode
 RATE_LEAST: Final = 10  # messages from which the rate of a topic shows
-REGULAR: Final = 1.5  # a topic has a rate if seven of ten intervals are shorter than this many periods
+REGULAR: Final = 1.5  # an interval is regular if it is shorter than this many periods
 LOST_SHARE: Final = 0.05
 IRREGULAR_PERIODS: Final = 5.0
 
@@ -224,7 +236,9 @@ def median_period(series: Series) -> float | None:
         return None
     intervals = _intervals(series)
     period = float(np.median(intervals))
-    regular = period > 0 and np.percentile(intervals, 70) < REGULAR * period
+    # What comes in bursts has no rate: seven of ten intervals are regular, and these fill half of the time.
+    near = intervals[intervals < REGULAR * period]
+    regular = period > 0 and len(near) > 0.7 * len(intervals) and near.sum() > intervals.sum() / 2
     return period if regular and np.percentile(intervals, 10) > period / (2 * REGULAR) else None
 
 

@@ -6,7 +6,7 @@ import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from heapq import merge as merged
 from pathlib import Path
@@ -21,6 +21,7 @@ from zstandard import ZstdError
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import TOPICS
 from bid_ros.recording.files import MCAP, bag_files, custom_data
+from bid_ros.recording.packing import PACKED, unpack_file, unpacked
 from bid_ros.recording.repair import copy_whole, is_complete
 from bid_ros.recording.storage import QOS, BagFile
 
@@ -63,6 +64,9 @@ class RawBag:
             raise
 
     def _open(self, file: Path) -> None:
+        if file.suffix == PACKED:
+            folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bid_bag_"))
+            file = unpack_file(file, Path(folder))
         if file.suffix != MCAP:
             raise RecordingError(
                 f"bag {self.bag} is not in an {MCAP} file, so it cannot be edited; "
@@ -87,7 +91,7 @@ class RawBag:
         parts = [reader.iter_messages(topics, start_ns, stop_ns) for reader in self._readers]
         with self._clear():
             for schema, channel, record in merged(*parts, key=lambda part: int(part[2].log_time)):
-                yield Copied(schema, channel, record)
+                yield Copied(schema, channel, replace(record, data=unpacked(record.data)))
 
     @contextmanager
     def _clear(self) -> Iterator[None]:

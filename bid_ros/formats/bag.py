@@ -16,7 +16,7 @@ from bid_ros.formats.bag_writer import BagsWriter, losses
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Source, runs_of
 from bid_ros.formats.files import Piece
 from bid_ros.recording.dataset import Dataset
-from bid_ros.recording.files import bag_files, invented_in
+from bid_ros.recording.files import bag_files, bags_inside, invented_in, is_bag_file, is_bag_folder
 from bid_ros.recording.outcomes import SUCCESS, check_outcomes
 
 ROWS_VERSION: Final = 4  # of what the code makes of a bag: rows that are kept of another one are not used
@@ -164,21 +164,21 @@ def dataset_episodes(dataset: Dataset, success: bool = True) -> Iterator[DataEpi
 
 def bags_below(path: Path) -> list[Path]:
     """Return the bag at a path, or the bags below it, in the order of their names; those in the trash are left out."""
-    if (path / "metadata.yaml").exists() or list(path.glob("*.mcap")):
-        return [path]
-    found = {*path.glob("**/bag"), *(file.parent for file in path.glob("**/metadata.yaml"))}
-    hidden = {bag for bag in found if any(part.startswith(".") for part in bag.relative_to(path).parts)}
-    return sorted(found - hidden)
+    if not path.is_dir():
+        return [path] if is_bag_file(path) else []
+    empty = {bag for bag in path.glob("**/bag") if bag.is_dir() and not is_bag_folder(bag)}  # each is said to be so
+    hidden = {bag for bag in empty if any(part.startswith(".") for part in bag.relative_to(path).parts)}
+    return sorted({*bags_inside(path), *(empty - hidden)})
 
 
 def _recognises(path: Path) -> bool:
-    return path.is_dir() and bool(bags_below(path))
+    return bool(bags_below(path))
 
 
 def _open(path: Path, task: Task | None) -> Source:
     bags = bags_below(path)
     if not bags:
-        raise RecordingError(f"there is no bag in {path}; valid are bags, or folders that hold runs with one")
+        raise RecordingError(f"there is no bag in {path}; valid are bags, or folders that hold some")
     if task is None:
         raise RecordingError(f"{path} holds bags, and no run.json beside them names their task; give it with --task")
     return BagSource(bags, task)

@@ -169,6 +169,13 @@ def _assemble(writer: Writer, parts: Sequence[Path], target: Path) -> None:
 
 def check_episode(contents: Contents, episode: DataEpisode, number: int) -> None:
     """Raise RecordingError if an episode is not what the contents of its data set say."""
+    observed = {len(values) for values in episode.observations.values()}
+    if len(observed) == 1 and observed != {len(episode.actions)}:
+        key = contents.action.key or contents.action.name
+        raise RecordingError(
+            f"episode {number}: '{key}' has {len(episode.actions)} rows; valid is {observed.pop()}, one for each row "
+            "of what was observed"
+        )
     for column in contents.columns:
         _check(column, episode.observations.get(column.name), episode.rows, number)
     _check(contents.action, episode.actions, episode.rows, number)

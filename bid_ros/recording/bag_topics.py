@@ -7,15 +7,16 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, COMPRESSED_IMAGE_TYPE, DECISION, IMAGE_TYPE, Topic, recorded_topics
 from bid_ros.recording.reader import BagReader
+from bid_ros.recording.video_topics import VIDEO_TYPES
 
-PACKED: Final = {IMAGE_TYPE: COMPRESSED_IMAGE_TYPE}
+PACKED: Final = {IMAGE_TYPE: (COMPRESSED_IMAGE_TYPE, *VIDEO_TYPES)}
 
 
 def wrong_type(reader: BagReader, topic: str, about: Topic) -> str:
     """Return a sentence about a topic that a bag has with another type; empty if it has the right one, or no such."""
     name = reader.recorded_name(topic)
     kind = reader.topics.get(name)
-    if kind in (None, about.type_name, PACKED.get(about.type_name)):
+    if kind in (None, about.type_name, *PACKED.get(about.type_name, ())):
         return ""
     return f"{name} has type {kind}; valid is {about.type_name}"
 

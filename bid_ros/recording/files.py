@@ -1,7 +1,9 @@
 """Files of a bag and its metadata: rosbag2 folders (MCAP or sqlite3), single files of them, and ROS 1 bags."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -15,6 +17,7 @@ from bid_ros.core.files import replace_text
 from bid_ros.core.settings import load_yaml
 from bid_ros.core.topics import Qos
 from bid_ros.recording.definitions import Definition
+from bid_ros.recording.packing import PACKED, unpacked_name
 
 VERSION: Final = 9
 FOREVER: Final = {"sec": 9223372036, "nsec": 854775807}
@@ -95,9 +98,11 @@ def custom_data(folder: Path) -> dict[str, str]:
 
 
 MCAP: Final = ".mcap"
+SQLITE: Final = ".db3"
 ROS1: Final = ".bag"
-SUFFIXES: Final = (MCAP, ".db3", ".zstd")  # of the files in a folder, those of bid_ros first
-KINDS: Final = "a rosbag2 folder, or a file that ends in .mcap, .db3 or .bag"
+SUFFIXES: Final = (MCAP, SQLITE, PACKED)  # of the files in a folder, those of bid_ros first
+LOOSE: Final = (MCAP, SQLITE, ROS1)
+KINDS: Final = "a rosbag2 folder, or a file that ends in .mcap, .db3 (or either with .zstd) or .bag"
 
 
 def bag_files(path: str | Path) -> tuple[Path, ...]:
@@ -108,7 +113,7 @@ def bag_files(path: str | Path) -> tuple[Path, ...]:
     """
     path = Path(path)
     if path.is_file():
-        if path.suffix not in (*SUFFIXES, ROS1):
+        if not is_bag_file(path):
             raise RecordingError(f"{path} is no bag; valid is {KINDS}")
         return (path,)
     if not path.is_dir():
@@ -119,21 +124,41 @@ def bag_files(path: str | Path) -> tuple[Path, ...]:
     return tuple(sorted(found, key=lambda item: (len(item.name), item.name)))
 
 
+def is_bag_file(path: Path) -> bool:
+    """Whether a path names a file of a bag: in MCAP, in sqlite3 or of ROS 1, as it is or (but for ROS 1) packed."""
+    return path.is_file() and Path(unpacked_name(path)).suffix in LOOSE[: 2 if path.suffix == PACKED else None]
+
+
+def bags_inside(folder: Path) -> Iterator[Path]:
+    """Yield the bags in a folder and below it: folders of rosbag2, and files that are a bag each.
+
+    Hidden folders, such as the trash, are left out.
+    """
+    for place, folders, files in os.walk(folder):
+        here = Path(place)
+        loose = sorted(name for name in files if name[0] != "." and is_bag_file(here / name))
+        if is_bag_folder(here) and (METADATA_NAME in files or _of_one_bag(loose)):
+            yield here
+            folders.clear()
+            continue
+        yield from (here / name for name in loose if name.removesuffix(PACKED) not in loose or PACKED not in name)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+
+
+def _of_one_bag(names: Sequence[str]) -> bool:
+    """Whether files without metadata are the numbered files of one bag, ``NAME_0.mcap`` and so on."""
+    matches = [re.fullmatch(r"(.*)_\d+", Path(unpacked_name(Path(name))).stem) for name in names]
+    return len({match and match[1] for match in matches}) == 1 and matches[0] is not None
+
+
 def is_bag_folder(path: Path) -> bool:
     """Whether a folder is one bag: it holds the files of a rosbag2, or their metadata."""
     return path.is_dir() and ((path / METADATA_NAME).is_file() or bool(_inside(path)))
 
 
 def reads_as_folder(path: Path, files: tuple[Path, ...]) -> bool:
-    """Whether a bag is opened through its metadata: one in sqlite3 files, or compressed outside the storage format."""
-    if not (path / METADATA_NAME).is_file():
-        return False
-    try:
-        about = load_yaml((path / METADATA_NAME).read_text())["rosbag2_bagfile_information"]
-        compressed = str(about.get("compression_mode") or "").lower() not in ("", "none")
-    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError):
-        compressed = False
-    return compressed or any(file.suffix != MCAP for file in files)
+    """Whether a bag is opened through its metadata: one in sqlite3 files."""
+    return (path / METADATA_NAME).is_file() and any(file.suffix == SQLITE for file in files)
 
 
 def _inside(folder: Path) -> list[Path]:

@@ -4,8 +4,10 @@ import json
 import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from heapq import merge
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -16,7 +18,9 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import ARM_STATUS, COMPRESSED, COMPRESSED_IMAGE_TYPE
 from bid_ros.recording.files import MCAP, ROS1, bag_files, custom_data, reads_as_folder
+from bid_ros.recording.packing import PACKED, unpack_file, unpacked
 from bid_ros.recording.repair import copy_whole, is_complete
+from bid_ros.recording.video_topics import codec_of_topic, pictures
 
 NO_FIELDS: Final = "structure_needs_at_least_one_member"  # the field of a message without one
 EMPTY_BYTES: Final = 8  # of a serialized message without fields, with its padding
@@ -60,8 +64,8 @@ class BagMessage:
 class BagReader:
     """A bag, decoded with the definitions inside it. It needs no ROS installation.
 
-    It reads rosbag2 bags in MCAP and in sqlite3 files, and ROS 1 bags. A bag without definitions (sqlite3, before Iron)
-    is read with those of ROS 2 Jazzy's own packages.
+    It reads rosbag2 bags in MCAP and in sqlite3 files, compressed or not, and ROS 1 bags. A bag without definitions
+    (sqlite3, before Iron) is read with those of ROS 2 Jazzy's own packages.
 
     A bag holds the full names of its topics. A relative name (``arm/status``) is looked for in the namespace that the
     recorder wrote into the bag's metadata, in a bag of another recorder by how its names end. Where only compressed
@@ -106,15 +110,19 @@ class BagReader:
         if reads_as_folder(self.path, files):
             return self._entered([self.path])
         readable = []
-        for file in files:
+        for each in files:
+            file = unpack_file(each, self._folder()) if each.suffix == PACKED else each
             if file.suffix == MCAP and not is_complete(file):
                 self.was_complete = False
-                folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bid_bag_"))
-                readable.append(Path(folder, file.name))
+                readable.append(self._folder() / file.name)
                 copy_whole(file, readable[-1])
             else:
                 readable.append(file)
         return self._entered(readable)
+
+    def _folder(self) -> Path:
+        """Return a new temporary folder, which stays until the bag is closed."""
+        return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bid_bag_")))
 
     def _entered(self, paths: list[Path]) -> Any:
         try:
@@ -202,7 +210,7 @@ class BagReader:
     def messages(
         self, topics: Iterable[str] | None = None, start_ns: int | None = None, stop_ns: int | None = None
     ) -> Iterator[BagMessage]:
-        """Yield the messages in the order of their ``stamp_ns``.
+        """Yield the messages in the order of their ``stamp_ns``. Of a topic that is a video: its pictures.
 
         Args:
             topics: only these (default: all), by full or relative name; one that the bag does not have yields
@@ -213,8 +221,17 @@ class BagReader:
         Raises:
             RecordingError: at the first message that cannot be read, or as :meth:`recorded_name`.
         """
-        for item in self.raw(topics, start_ns, stop_ns):
-            yield BagMessage(item.topic, item.stamp_ns, self.decode(item))
+        asked = [] if topics is None else list(topics)
+        videos = {topic: codec for topic in asked if (codec := codec_of_topic(self, topic))}
+        others = topics if topics is None else [topic for topic in asked if topic not in videos]
+        plain = (
+            BagMessage(item.topic, item.stamp_ns, self.decode(item)) for item in self.raw(others, start_ns, stop_ns)
+        )
+        shown = (
+            (BagMessage(topic, *each) for each in pictures(self, topic, codec, start_ns, stop_ns))
+            for topic, codec in videos.items()
+        )
+        yield from merge(plain, *shown, key=attrgetter("stamp_ns")) if videos else plain
 
     def raw(
         self, topics: Iterable[str] | None = None, start_ns: int | None = None, stop_ns: int | None = None
@@ -228,6 +245,7 @@ class BagReader:
         headers = {item.msgtype: self._has_header(item.msgtype) for item in connections}
         try:
             for item, stamp, data in self._reader.messages(connections, start_ns, stop_ns):
+                data = unpacked(data) if self._reader.is2 else data
                 header = self._header_ns(data) if headers[item.msgtype] else None
                 yield RawMessage(names[item.topic], item.msgtype, stamp, header, data)
         except Exception as error:
@@ -275,4 +293,8 @@ class BagReader:
         reason = " ".join(str(error).split()).rstrip(".")
         if self.path.suffix == ROS1:
             return RecordingError(f"bag {self.path} cannot be read ({reason}); rosbag reindex repairs a bag of ROS 1")
-        return RecordingError(f"bag {self.path} is damaged ({reason}); bid episodes repair keeps what can be read")
+        said = f"bag {self.path} is damaged ({reason}); "
+        with suppress(RecordingError):
+            if [file.suffix for file in bag_files(self.path)] == [MCAP]:
+                return RecordingError(f"{said}bid episodes repair keeps what can be read")
+        return RecordingError(f"{said}valid is a whole one: only a bag of one {MCAP} file can be repaired")

@@ -19,6 +19,7 @@ from zstandard import ZstdError
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.recording.files import MCAP, METADATA_NAME, bag_files, custom_data
+from bid_ros.recording.packing import unpacked
 from bid_ros.recording.storage import QOS, TYPE_HASH, BagFile
 
 # Errors of the mcap package on damaged bytes: struct, decompression, text, sizes.
@@ -116,7 +117,7 @@ def _add(bag: BagFile, record: Any, schemas: dict[int, Any], topics: dict[int, s
             key = (schema.name, schema.encoding, schema.data)
             bag.add_channel(record.topic, key, "cdr", {QOS: "", TYPE_HASH: "", **record.metadata})
     elif isinstance(record, Message) and record.channel_id in topics:
-        bag.add_message(topics[record.channel_id], record.log_time, record.data)
+        bag.add_message(topics[record.channel_id], record.log_time, unpacked(record.data))
 
 
 def _groups(stream: _WholeReads, source: Path) -> Iterator[list[Any] | None]:

@@ -255,7 +255,11 @@ def _features(reader: BagReader, task: Task) -> dict[str, list[Feature]]:
             names = " and ".join(f"'{item.name}'" for item in carried)
             raise RecordingError(
                 f"bag {reader.path} has no topic {topic}, which delivers {names} of task '{task.name}'; "
-                f"it has {', '.join(reader.topics)}; take one of these with --remap {topic}:=/RECORDED/NAME"
+                + (
+                    f"it has {', '.join(reader.topics)}; take one of these with --remap {topic}:=/RECORDED/NAME"
+                    if reader.topics
+                    else "it has no topics, for nothing was recorded"
+                )
             )
     check_types(reader, task, by_topic)
     return by_topic

@@ -60,6 +60,8 @@ def describe_replay(system: System, arguments: ReplayArguments) -> list[NodeSpec
     from bid_ros.recording.provenance import in_twin
     from bid_ros.recording.reader import BagReader
 
+    if not arguments.bag:
+        raise BidError("a replay needs a bag, and none is named; valid is its folder or file, as in bag:=out/run/bag")
     remapped = read_remapped(arguments.remap)
     with BagReader(arguments.bag, remapped) as reader:
         origin, twin = origin_of(reader), in_twin(reader.custom)

@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rclpy.serialization import serialize_message
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
+from std_msgs.msg import String
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
@@ -128,6 +130,28 @@ def test_an_episode_may_last_as_long_as_a_person_is_given_for_it(make_run, task,
     kit.stamped(end[2], at, "")
     bag = kit.Run([*items, (at, end[1], end[2])]).write(tmp_path / "bag")
     assert any("and a person 120 s" in text for text in found(bag, replace(task, episode_timeout=20.0))) == said
+
+
+def test_stamps_of_another_clock_are_said_once_and_those_of_a_simulation_are_right(make_run, task, kit, tmp_path):
+    run = make_run()
+    for item in run.items:
+        stamp = item[2].header.stamp
+        kit.stamped(item[2], stamp.sec * S + stamp.nanosec - START + 100 * S, item[2].header.frame_id)
+    faults = [text for text in found(run.write(tmp_path / "other"), task) if " clock: " in text]
+    assert len(faults) == len({topic for _, topic, _ in run.items}) - 1  # events are of any time
+    assert all(re.search(r"begin at \d+\.\d\d s, it at 17\d+\.\d\d s; valid is one clock", text) for text in faults)
+    for number in range(25):
+        run.add("/clock", START + number * 100 * MS, Clock())
+    bag = run.write(tmp_path / "simulated", like={"/clock": "rosgraph_msgs/msg/Clock"})
+    assert not [text for text in found(bag, task) if "clock" in text]
+
+
+def test_an_event_topic_misses_nothing(make_run, task, tmp_path):
+    run = make_run(seconds=20.0)
+    for at in (*range(9), 1_900):  # a burst, and one more much later
+        run.add("/button", START + 100 * MS + at * 10 * MS, String())
+    bag = run.write(tmp_path / "bag", like={"/button": "std_msgs/msg/String"})
+    assert not [text for text in found(bag, task) if "/button" in text]
 
 
 def test_gaps_are_counted_as_a_data_set_cuts_there(make_run, task, kit, tmp_path):

@@ -72,9 +72,15 @@ def shorter(file):
     file["data/demo_10/obs/robot0_eef_pos"] = np.zeros((2, 3))
 
 
+def more_actions(file):
+    del file["data/demo_2/actions"]
+    file["data/demo_2/actions"] = np.zeros((4, 7))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (more_actions, "episode 1: 'actions' has 4 rows; valid is 3, one for each row of what was observed"),
         (no_actions, "data/demo_2 lacks actions or obs; it has dones, obs, rewards, states"),
         (no_observation, "data/demo_2 lacks obs/robot0_eef_pos"),
         (no_demo, "has no demonstrations; valid is a file with data/demo_0"),

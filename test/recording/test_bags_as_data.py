@@ -7,9 +7,12 @@ import shutil
 import weakref
 
 import pytest
+from rosbags import rosbag1
 
 from bid_msgs.msg import EpisodeEvent
 from bid_ros.cli import main
+from bid_ros.commands.tasks import recorded_task
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats import Options, build_dataset, chosen, convert, load_dataset, mapped, open_source
 from bid_ros.formats.bag import BagSource, bags_below
@@ -183,3 +186,37 @@ def test_bags_without_a_task_or_an_episode_are_refused(make_run, task, tmp_path,
     (tmp_path / "empty").mkdir()
     with pytest.raises(RecordingError, match="there is no bag in"):
         open_source(tmp_path / "empty", task, "bag")
+
+
+def test_a_single_file_and_a_folder_of_files_are_bags(runs, task, tmp_path):
+    bag = runs / "first" / "bag"
+    assert load_dataset(bag / "bag_0.mcap", task).sha256 == load_dataset(bag, task).sha256
+    loose = tmp_path / "loose"
+    loose.mkdir()
+    for name in ("a", "b"):
+        shutil.copy(runs / "second" / "bag" / "bag_0.mcap", loose / f"{name}.mcap")
+        with rosbag1.Writer(loose / f"{name}.bag"):
+            pass
+    (loose / "notes.txt").write_text("no bag")
+    every = [loose / name for name in ("a.bag", "a.mcap", "b.bag", "b.mcap")]
+    assert bags_below(loose) == every and bags_below(every[0]) == every[:1] and not bags_below(loose / "notes.txt")
+    assert load_dataset(loose, task).episodes == 2
+
+
+def test_the_task_of_a_file_in_the_folder_of_its_bag_is_known(make_run, task, tmp_path):
+    bag = make_run().write(tmp_path / "run" / "bag", about={"task": "small"})
+    assert recorded_task([bag / "bag_0.mcap"]) == recorded_task([bag]) == "small"
+    (tmp_path / "run" / "run.json").write_text(json.dumps({"task": "other"}))
+    assert recorded_task([bag / "bag_0.mcap"]) == recorded_task([bag]) == "other"
+
+
+def test_stamps_of_simulated_time_give_the_same_rows(make_run, task, tmp_path):
+    """Stamps count from the begin of a simulation; the recorder's clock is that of the wall, or the same."""
+    wall = 1_700_000_000 * NANOSECONDS
+    for name, by in (("wall", wall), ("simulated", 0)):
+        run = make_run(start_ns=100 * NANOSECONDS)
+        run.items = [(received + by, topic, message) for received, topic, message in run.items]
+        run.write(tmp_path / name)
+    one, other = (load_dataset(tmp_path / name, task) for name in ("wall", "simulated"))
+    assert one.sha256 == other.sha256 and one.rows > 10
+    assert one.stamps_ns[0] < 101 * NANOSECONDS

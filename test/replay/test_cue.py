@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rosbags import rosbag1
 
 from bid_msgs.msg import Decision
 from bid_ros.core.data_keys import DataKeys
@@ -158,3 +159,12 @@ def test_a_recorded_name_without_a_slash_is_refused():
         TaskError, match="data topic 'arm/status' is recorded as 'x'; valid is a name that begins with /"
     ):
         DataKeys(topics={"arm/status": "x"})
+
+
+def test_a_bag_without_a_message_has_no_topics(task, tmp_path):
+    with rosbag1.Writer(tmp_path / "empty.bag"):
+        pass
+    with pytest.raises(
+        RecordingError, match=r"has no topic \S+, which .*; it has no topics, for nothing was recorded$"
+    ):
+        cues_of(tmp_path / "empty.bag", task)

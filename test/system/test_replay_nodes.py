@@ -83,3 +83,5 @@ def test_a_remapping_of_another_form_and_a_missing_bag_are_refused(described, tm
         described(remap=("a=b",))
     with pytest.raises(BidError, match="missing"):
         describe_replay(find_system("franka_place"), ReplayArguments(bag=str(tmp_path / "missing")))
+    with pytest.raises(BidError, match="a replay needs a bag, and none is named; valid is its folder or file"):
+        describe_replay(find_system("franka_place"), ReplayArguments())
