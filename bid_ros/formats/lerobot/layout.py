@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ IMAGES: Final = "observation.images."
 NUMBERS: Final = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool")
 CHUNK: Final = 1000  # files in one folder
 GROUP: Final = 2  # frames from one whole picture of a video to the next
+NO_TEXT: Final = "task"  # of an episode without a text, in a data set without a task: LeRobot asks for one
 DEFAULTS: Final = {
     "timestamp": "float32",
     **dict.fromkeys(("frame_index", "episode_index", "index", "task_index"), "int64"),
@@ -145,6 +146,7 @@ class Layout:
         columns: what was observed; the key of each is its feature.
         action: what was commanded.
         left: one sentence for each thing that is not read.
+        notes: one sentence for each name that is not as the files say.
     """
 
     root: Path
@@ -152,6 +154,7 @@ class Layout:
     columns: tuple[Column, ...]
     action: Column
     left: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def fps(self) -> float:
@@ -193,7 +196,8 @@ def read_layout(root: Path, version: str) -> Layout:
         if not fps > 0:
             raise RecordingError(f"LeRobot data set {root} has fps {fps:g}; valid is a positive number")
         features = dict(info["features"])
-        columns, left = [], []
+        columns: list[Column] = []
+        left = []
         for key, feature in features.items():
             if key in DEFAULTS or key in (ACTION, STAMP):
                 continue
@@ -204,7 +208,10 @@ def read_layout(root: Path, version: str) -> Layout:
                 columns.append(_read_column(key, feature))
         if ACTION not in features:
             raise RecordingError(f"LeRobot data set {root} lacks the feature action; it has {', '.join(features)}")
-        return Layout(root, info, tuple(columns), _read_column(ACTION, features[ACTION]), tuple(left))
+        named, notes = _told_apart(columns)
+        action = _read_column(ACTION, features[ACTION])
+        unnamed = [_unnamed(column, features[column.key]) for column in (*named, action)]
+        return Layout(root, info, named, action, tuple(left), (*notes, *filter(None, unnamed)))
 
 
 def _unread(key: str, feature: Mapping[str, Any]) -> str:
@@ -224,11 +231,39 @@ def _read_column(key: str, feature: Mapping[str, Any]) -> Column:
     names = feature.get("names")
     if image and shape[0] in (1, 3) and len(shape) == 3 and shape[2] not in (1, 3):
         shape = (shape[1], shape[2], shape[0])  # some data sets name the channels first; the frames are the same
-    if isinstance(names, dict):  # of old data sets: {"motors": [...]}
-        names = next(iter(names.values()), None)
-    flat = () if image or not isinstance(names, list) else tuple(map(str, names))
+    flat = () if image else tuple(_flat(names))
     if len(flat) != int(np.prod(shape)):
         flat = ()
     codec = str((feature.get("info") or {}).get("video.codec") or "video") if feature["dtype"] == "video" else ""
     name = key.removeprefix(IMAGES if image else OBSERVATION).removeprefix(OBSERVATION)
     return Column(name, shape, "uint8" if image else feature["dtype"], image, flat, key, codec)
+
+
+def _flat(names: Any) -> list[str]:
+    """Return the names of values in order: a list, lists in a list, or lists by a word, as ``{"motors": [...]}``."""
+    if isinstance(names, dict):
+        names = list(names.values() if any(isinstance(each, list) for each in names.values()) else names)
+    if isinstance(names, list | tuple):
+        return [name for each in names for name in _flat(each)]
+    return [] if names is None else [str(names)]
+
+
+def _unnamed(column: Column, feature: Mapping[str, Any]) -> str:
+    """Return a sentence if the names of values are not as many as these, and so not read."""
+    found = [] if column.image else _flat(feature.get("names"))
+    if not found or len(found) == column.size:
+        return ""
+    return f"{column.key} has {len(found)} names for {column.size} values, which are not read"
+
+
+def _told_apart(columns: Sequence[Column]) -> tuple[tuple[Column, ...], list[str]]:
+    """Return columns with different names: one that has the name of another keeps more of its key."""
+    found: dict[str, Column] = {}
+    notes = []
+    for column in columns:
+        if column.name in found:
+            longer = column.key.removeprefix(OBSERVATION) if column.image else column.key
+            notes.append(f"{column.key} is called {longer}: {found[column.name].key} has the name {column.name}")
+            column = replace(column, name=longer)
+        found[column.name] = column
+    return tuple(found.values()), notes
