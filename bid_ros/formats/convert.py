@@ -157,7 +157,7 @@ def _assemble(writer: Writer, parts: Sequence[Path], target: Path) -> None:
 
 
 def check_episode(contents: Contents, episode: DataEpisode, number: int) -> None:
-    """Raise RecordingError if an episode is not what the contents of its data set say."""
+    """Raise RecordingError if an episode is not what the contents of its data set say, or has numbers that are none."""
     for column in contents.columns:
         _check(column, episode.observations.get(column.name), episode.rows, number)
     _check(contents.action, episode.actions, episode.rows, number)
@@ -169,8 +169,18 @@ def check_episode(contents: Contents, episode: DataEpisode, number: int) -> None
 
 
 def _check(column: Column, values: object, rows: int, number: int) -> None:
-    shape = getattr(values, "shape", None)
+    shape, dtype = getattr(values, "shape", None), getattr(values, "dtype", None)
+    said = f"episode {number}: '{column.key or column.name}'"
     if shape != (rows, *column.shape):
+        raise RecordingError(f"{said} has shape {shape}; valid is {(rows, *column.shape)}")
+    if dtype != column.dtype:
+        raise RecordingError(f"{said} is {dtype}, in other episodes {column.dtype}; valid is one type")
+    table = np.asarray(values).reshape(rows, -1)
+    if dtype.kind == "f" and not np.isfinite(table).all():
+        row, at = np.argwhere(~np.isfinite(table))[0]
+        name = column.names[at] if column.names else at
+        bad = int((~np.isfinite(table)).any(axis=1).sum())
         raise RecordingError(
-            f"episode {number}: '{column.key or column.name}' has shape {shape}; valid is {(rows, *column.shape)}"
+            f"{said} is {table[row, at]} in row {row} (value {name}); {bad} of {rows} rows have such a value; valid are "
+            "finite numbers"
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
-from bid_ros.formats.files import read_about, read_json_lines, readable, write_json
+from bid_ros.formats.files import read_about, read_json_lines, readable, to_key, write_json
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
 from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, losses
 from bid_ros.formats.lerobot.source import LeRobotSource, Place, checked_places
@@ -75,7 +75,7 @@ class LeRobotV21Writer(PartWriter):
                 for key in self.plan.images.values() if self.plan.video else ():
                     video = target / VIDEO.format(**at, video_key=key)
                     video.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(part / f"{key}.mp4", video)
+                    shutil.copyfile(part / f"{to_key(key)}.mp4", video)
                 _line(episodes, {"episode_index": number, "tasks": self.unique_texts(part), "length": rows})
                 _line(stats, {"episode_index": number, "stats": self._stats(part, number, first, own)})
                 first += rows

@@ -8,7 +8,7 @@ from typing import Any, Final
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
-from bid_ros.formats.files import read_about, readable, write_json
+from bid_ros.formats.files import read_about, readable, to_key, write_json
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
 from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, Stats, joined, losses
 from bid_ros.formats.lerobot.source import LeRobotSource, Place, checked_places
@@ -153,10 +153,10 @@ class LeRobotV30Writer(PartWriter):
 
     def _videos(self, parts: Sequence[Path], target: Path, key: str, rows: list[dict[str, Any]]) -> None:
         """Write the videos of a camera, and where each episode is in them."""
-        sizes = [(part / f"{key}.mp4").stat().st_size for part in parts]
+        sizes = [(part / f"{to_key(key)}.mp4").stat().st_size for part in parts]
         for number, group in enumerate(_files(sizes, self._video_mb * MB)):
             at = _at(number)
-            join([parts[episode] / f"{key}.mp4" for episode in group], target / VIDEO.format(video_key=key, **at))
+            join([parts[episode] / f"{to_key(key)}.mp4" for episode in group], target / VIDEO.format(video_key=key, **at))
             frames = 0
             for episode in group:
                 end = frames + rows[episode]["length"]

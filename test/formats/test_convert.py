@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from odd_sets import counted
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats import FORMATS, Options, convert, load_dataset, mapped, open_source
@@ -181,3 +182,22 @@ def test_unknown_formats_and_bad_options_are_refused(source, tmp_path):
 
 def test_the_file_of_the_project_is_what_its_own_class_writes(written, dataset):
     assert Dataset.load(written("npz")).sha256 == dataset.sha256
+
+
+@pytest.mark.parametrize("form", ["lerobot_v30", "lerobot_v21", "zarr", "robomimic"])
+def test_a_number_that_is_none_is_named_and_not_written(tmp_path, form):
+    source = counted()
+    source.held[1].observations["state"][[4, 7], 1] = np.nan, np.inf
+    with pytest.raises(
+        RecordingError,
+        match=r"episode 1: 'state' is nan in row 4 \(value 1\); 2 of 12 rows have such a value; valid are finite numbers",
+    ):
+        convert(source, tmp_path / "set", form)
+    assert not (tmp_path / "set").exists()
+
+
+def test_pictures_of_another_scale_are_refused(tmp_path):
+    source = counted()
+    source.held[1].observations["wrist"] = source.held[1].observations["wrist"] / np.float32(255)
+    with pytest.raises(RecordingError, match="episode 1: 'wrist' is float32, in other episodes uint8; valid is one type"):
+        convert(source, tmp_path / "set", "zarr")

@@ -78,9 +78,17 @@ def plan_of(contents: Contents, options: Options) -> ColumnPlan:
         features[key] = _image(next(column for column in contents.columns if column.name == name), video, round(rate))
     if "stamps" in contents.extras:
         features[STAMP] = {"dtype": "int64", "shape": [1], "names": None}
+    _check_keys([*vectors, *images.values()])
     for key, dtype in DEFAULTS.items():
         features[key] = {"dtype": dtype, "shape": [1], "names": None}
     return ColumnPlan(round(rate), images, vectors, features, video)
+
+
+def _check_keys(keys: Sequence[str]) -> None:
+    """Raise RecordingError for a key that stands for two columns, or is no path: videos are in folders of their keys."""
+    for key in keys:
+        if keys.count(key) > 1 or not {"", ".", ".."}.isdisjoint(key.split("/")):
+            raise RecordingError(f"LeRobot cannot hold the feature '{key}'; valid is a name of one column and of a path")
 
 
 def _vectors(columns: Sequence[Column]) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, Any]]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bid_ros.formats.base import EXTRAS as KEPT
 from bid_ros.formats.base import Contents, DataEpisode, Options, lost_extras
-from bid_ros.formats.files import head, read_about, read_json, write_json
+from bid_ros.formats.files import head, read_about, read_json, to_key, write_json
 from bid_ros.formats.lerobot.layout import CHUNK, NO_TEXT, SIDECAR, plan_of
 from bid_ros.formats.lerobot.tables import arrow, part_arrays, part_table, schema_of
 from bid_ros.formats.lerobot.video import av, encode
@@ -109,7 +109,7 @@ class PartWriter:
         for name, key in self.plan.images.items():
             stats[key] = image_stats(episode.observations[name])
             if self.plan.video:
-                encode(episode.observations[name], folder / f"{key}.mp4", self.plan.fps, self._quality)
+                encode(episode.observations[name], folder / f"{to_key(key)}.mp4", self.plan.fps, self._quality)
         (folder / STATS).write_text(json.dumps(stats))
 
     def stats(self, part: Path, episode: int, first: int, tasks: NDArray[np.int64]) -> dict[str, Stats]:
