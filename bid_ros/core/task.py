@@ -18,6 +18,7 @@ from bid_ros.core.limits import Limits
 from bid_ros.core.objects import SceneObject, SuccessRule, check_objects
 from bid_ros.core.settings import AS_WRITTEN, Positive, Vector3, load_settings, parse_settings, settings
 from bid_ros.core.shapes import ToolPart, check_free, check_held, check_names
+from bid_ros.core.units import conversion
 
 FeatureKind = Literal["image", "position", "rotation_6d", "gripper", "joints", "points", "vector"]
 KINDS: Final = get_args(FeatureKind)
@@ -247,13 +248,19 @@ def _check_source(feature: Feature) -> None:
 
 
 def _check_data(data: DataKeys, task: Task) -> None:
-    """Raise TaskError if a key is of no feature of the task, or has no valid form."""
+    """Raise TaskError if a key or unit is of no feature of the task, or has no valid form."""
     for group, features in (("observation", task.observation), ("action", task.action)):
         valid = [item.name for item in features]
         for name, key in getattr(data, group).items():
             if name not in valid:
                 raise TaskError(f"data: {group} names '{name}', which the task lacks; valid are {', '.join(valid)}")
             split_key(key)
+    kinds = {item.name: item.kind for item in (*task.observation, *task.action)}
+    known = ", ".join(kinds)
+    for name, unit in data.unit.items():
+        if name not in kinds:
+            raise TaskError(f"data: unit names '{name}', which the task lacks; valid are {known}")
+        conversion(unit, kinds[name], name, task.limits)
 
 
 def _signed(feature: Feature) -> dict[str, object]:
