@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import accumulate
 from pathlib import Path
@@ -49,6 +50,8 @@ class Feature:
         type: message type of a vector's topic, ``package/msg/Name``.
         field: field of the message that holds the vector, such as ``wrench.force``. A field that is a message or an
             array gives all its numbers, in the order of the definition.
+        names: of joints, base to flange, as a ``sensor_msgs/JointState`` of a recorder names them; or those of a vector
+            that is a field of one. Empty: joints are ordered by what the names of known arms say.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Feature:
     topic: str = ""
     type: str = ""
     field: str = ""
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         size = KIND_SIZES.get(self.kind)
@@ -75,6 +79,11 @@ class Feature:
         if not good:
             raise TaskError(f"feature '{self.name}' of kind '{self.kind}' has shape {self.shape}; valid is {valid}")
         _check_source(self)
+        if self.names and (self.kind not in ("joints", "vector") or not len(set(self.names)) == len(self.names) == self.size):
+            raise TaskError(
+                f"feature '{self.name}' of kind '{self.kind}' has names {list(self.names)}; valid are {self.size} "
+                "different ones, of joints or a vector"
+            )
 
     @property
     def size(self) -> int:
@@ -264,8 +273,8 @@ def _check_data(data: DataKeys, task: Task) -> None:
 
 
 def _signed(feature: Feature) -> dict[str, object]:
-    """Return what a signature covers of a feature. Only a vector has a source, so other signatures stay."""
-    return {name: value for name, value in asdict(feature).items() if value or name not in SOURCE}
+    """Return what a signature covers of a feature. What only some have is left out where it is not, so other signatures stay."""
+    return {name: value for name, value in asdict(feature).items() if value or name not in (*SOURCE, "names")}
 
 
 def _check_shapes(task: Task) -> None:
