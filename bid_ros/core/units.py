@@ -53,7 +53,7 @@ def doubt(kind: str, name: str, values: NDArray[np.float64], limits: Limits) -> 
         values: its numbers, any shape.
         limits: of the task.
     """
-    most = float(np.abs(values).max(initial=0.0))
+    most = float(np.abs(values).max(initial=0.0, where=np.isfinite(values)))
     valid = {
         "joints": (FULL_TURN, "joints are in rad, at most 2 pi", "deg"),
         "position": (FARTHEST_M, f"positions are in m, at most {FARTHEST_M:g}", "mm"),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
 from bid_ros.formats.files import read_about, read_json_lines, readable, to_key, write_json
+from bid_ros.formats.lerobot.fates import fates, read_back
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
 from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, losses
 from bid_ros.formats.lerobot.source import LeRobotSource, Place, checked_places
@@ -115,4 +116,6 @@ FORMAT: Final = Format(
     open=_open,
     writer=LeRobotV21Writer,
     losses=losses,
+    fates=fates,
+    read_back=read_back,
 )

@@ -9,6 +9,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
 from bid_ros.formats.files import read_about, readable, to_key, write_json
+from bid_ros.formats.lerobot.fates import fates, read_back
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
 from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, Stats, joined, losses
 from bid_ros.formats.lerobot.source import LeRobotSource, Place, checked_places
@@ -226,4 +227,6 @@ FORMAT: Final = Format(
     open=_open,
     writer=LeRobotV30Writer,
     losses=losses,
+    fates=fates,
+    read_back=read_back,
 )

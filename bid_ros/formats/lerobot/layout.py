@@ -72,7 +72,7 @@ def plan_of(contents: Contents, options: Options) -> ColumnPlan:
                 f"image '{column.name}' of {column.shape[0]} x {column.shape[1]} pixels cannot be a video; valid are "
                 "even sizes, or --images png"
             )
-    vectors, features = _vectors([column for column in contents.columns if not column.image])
+    vectors, features = _vectors(contents.columns)
     features[ACTION] = _numeric([contents.action], contents.action.names)
     for name, key in images.items():
         features[key] = _image(next(column for column in contents.columns if column.name == name), video, round(rate))
@@ -92,9 +92,9 @@ def _check_keys(keys: Sequence[str]) -> None:
 
 
 def _vectors(columns: Sequence[Column]) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, Any]]]:
-    packed = [column for column in columns if np.dtype(column.dtype).kind == "f"]
-    if any(column.name == "state" for column in columns):
-        packed = []
+    taken = any(column.name == "state" for column in columns)
+    columns = [column for column in columns if not column.image]
+    packed = [column for column in columns if np.dtype(column.dtype).kind == "f" and not taken]
     vectors: dict[str, tuple[str, ...]] = {}
     features: dict[str, dict[str, Any]] = {}
     if packed:
@@ -243,7 +243,7 @@ def _read_column(key: str, feature: Mapping[str, Any]) -> Column:
     if len(flat) != int(np.prod(shape)):
         flat = ()
     codec = str((feature.get("info") or {}).get("video.codec") or "video") if feature["dtype"] == "video" else ""
-    name = key.removeprefix(IMAGES if image else OBSERVATION).removeprefix(OBSERVATION)
+    name = key.removeprefix(IMAGES if image and key.startswith(IMAGES) else OBSERVATION)
     return Column(name, shape, "uint8" if image else feature["dtype"], image, flat, key, codec)
 
 
