@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,8 @@ def add_parser(verbs: Any) -> None:
     info = parts.add_parser(
         "info",
         help="say what a data set holds, and what each other format would lose of it",
-        description="Say what a data set holds: episodes, rows, rate, features with their keys and shapes. With "
+        description="Say what a data set holds: episodes, rows, rate, features with their keys and shapes; what is "
+        "read otherwise than its files say; and of each feature whether a format carries it exactly, or how it changes. With "
         "--task: where each feature of the task comes from.",
     )
     info.add_argument("path", help=SOURCE_HELP)
@@ -91,6 +92,11 @@ def _add_convert(parts: Any) -> None:
         metavar="WHICH",
         help=f"episodes that ended so: {', '.join(OUTCOMES)} (default: of bags {SUCCESS}, of other data sets {ALL})",
     )
+    convert.add_argument(
+        "--verify",
+        action="store_true",
+        help="hold every episode that was written against what was read; default: of large data sets a sample",
+    )
     convert.add_argument("--json", action="store_true", help="print the report as JSON")
     convert.set_defaults(run=run_convert)
 
@@ -137,19 +143,21 @@ def run_convert(options: argparse.Namespace) -> int:
     written = _written(options.images, task)
     origin = str(Path(options.source).resolve())
     with progress_bar(source.contents) as progress:
-        report = convert(source, options.target, options.to, written, progress, origin)
+        report = convert(source, options.target, options.to, written, progress, origin, whole=options.verify)
     if options.json:
         print(json.dumps(report.__dict__))
         return 0
     again = f", {report.resumed} from an earlier run" if report.resumed else ""
     print(f"{report.target}: {report.format}, {report.episodes} episodes{again}, {report.rows} rows", file=sys.stderr)
+    more = "" if report.compared == report.episodes else "; --verify compares all"
+    lines = [f"{report.compared} of {report.episodes} episodes read again and equal to what was read{more}"]
+    if report.unread:
+        lines.append(f"{report.unread} rows of these are left out when the bags are read")
     for name, (median, lowest) in report.fidelity.items():
-        print(
-            f"pictures of {name}: median PSNR {median:.1f} dB, lowest {lowest:.1f} dB, in the first episode",
-            file=sys.stderr,
-        )
-    for sentence in report.lost:
-        print(f"  {sentence}", file=sys.stderr)
+        lines.append(f"pictures of {name}: median PSNR {median:.1f} dB, lowest {lowest:.1f} dB")
+    changes = [f"{name}: {how}" for name, how in report.changed.items()]
+    lines += [f"  {line}" for line in (*report.notes, *changes, *report.lost)]
+    print("\n".join(lines), file=sys.stderr)
     return 0
 
 
@@ -174,11 +182,17 @@ def run_info(options: argparse.Namespace) -> int:
 
     source, task = opened(options.path, options.task, options.source_format)
     contents = source.contents
-    lost = {name: _lost(contents, name, task) for name in FORMATS.names() if FORMATS.find(name).writer is not None}
+    damage = _damage(source)
+    told = {name: _told(contents, name, task) for name in FORMATS.names() if FORMATS.find(name).writer is not None}
     if options.json:
-        print(json.dumps({"path": options.path, **about_json(contents), "lost": lost}))
+        lost = {name: each.lost for name, each in told.items()}
+        fates = {name: each.fates for name, each in told.items()}
+        print(
+            json.dumps({"path": options.path, **about_json(contents), "lost": lost, "fates": fates, "damage": damage})
+        )
     else:
-        print(_table(options.path, contents, lost))
+        print(_table(options.path, contents, told))
+        print(f"cannot be converted: {damage}" if damage else "", end="\n" if damage else "")
     return 0
 
 
@@ -255,20 +269,51 @@ def progress_bar(contents: Contents, most: int | None = None) -> Iterator[Callab
         yield show
 
 
-def _lost(contents: Contents, name: str, task: Task | None) -> list[str]:
-    """Return what a format would lose of the contents, or the sentence with which it refuses them."""
+def _damage(source: Source) -> str:
+    """Return why the first episode cannot be read, such as pictures of distances; empty if it can, or is of a bag."""
+    from bid_ros.formats.convert import check_episode
+
+    if hasattr(source, "pieces"):
+        return ""
+    try:
+        check_episode(source.contents, next(iter(source.episodes())), 0)
+    except BidError as error:
+        return str(error)
+    return ""
+
+
+class _Told(NamedTuple):
+    """What becomes of a data set in a format.
+
+    Attributes:
+        lost: a sentence for each thing that is lost, or the one with which the format refuses all.
+        fates: what becomes of each feature, by its name: ``exact``, how it changes, or ``refused``.
+    """
+
+    lost: list[str]
+    fates: dict[str, str]
+
+
+def _told(contents: Contents, name: str, task: Task | None) -> _Told:
+    """Return what becomes of a data set in the format ``name``."""
     from bid_ros.formats import FORMATS, Options
     from bid_ros.formats.base import check_commanded
 
-    form = FORMATS.find(name)
+    form, options = FORMATS.find(name), Options(task=task)
+    features = [column.name for column in features_of(contents)]
     if form.writer is None:
-        return []
+        return _Told([], {})
     try:
         check_commanded(contents, "the data set")
-        form.writer(contents, Options(task=task))
+        form.writer(contents, options)
     except BidError as error:
-        return [str(error)]
-    return form.losses(contents, Options(task=task))
+        return _Told([str(error)], dict.fromkeys(features, "refused"))
+    return _Told(form.losses(contents, options), {**dict.fromkeys(features, "exact"), **form.fates(contents, options)})
+
+
+def features_of(contents: Contents) -> tuple[Column, ...]:
+    """Return what a data set holds, the action, if there is one, at the end."""
+    return tuple(column for column in (*contents.columns, contents.action) if column.size)
 
 
 def _names(column: Column) -> str:
@@ -277,21 +322,30 @@ def _names(column: Column) -> str:
     return ", ".join(names if len(names) <= 8 else (*names[:3], "...", names[-1]))
 
 
-def _table(path: str, contents: Contents, lost: dict[str, list[str]]) -> str:
+def _table(path: str, contents: Contents, told: dict[str, _Told]) -> str:
     count = "?" if contents.lengths is None else len(contents.lengths)
     rate = "rate unknown" if contents.rate_hz is None else f"{contents.rate_hz:g} Hz"
     task = f", task {contents.task}" if contents.task else ""
     rows = "?" if contents.rows is None else contents.rows
     lines = [f"{path}: {contents.format}, {count} episodes, {rows} rows, {rate}{task}", ""]
     features = []
-    for column in filter(lambda column: column.size, (*contents.columns, contents.action)):
+    for column in features_of(contents):
         kind = f"{column.dtype}, {column.codec}" if column.codec else column.dtype
         features.append((column.name, column.key or column.name, column.shape, kind, _names(column)))
     lines += [
         markdown_table(("feature", "key", "shape", "type", "values"), features),
         "",
+        *(f"read otherwise: {sentence}" for sentence in contents.notes),
         *(f"not read: {sentence}" for sentence in contents.left),
     ]
-    for name, sentences in lost.items():
-        lines.append(f"to {name}: {'; '.join(sentences) or 'nothing is lost'}")
+    open_to = [name for name, each in told.items() if "refused" not in each.fates.values()]
+    if open_to:
+        fates = [
+            (column.name, *(told[name].fates[column.name] for name in open_to)) for column in features_of(contents)
+        ]
+        lines += ["", markdown_table(("feature", *(f"to {name}" for name in open_to)), fates), ""]
+    none = "nothing of what is read is lost" if contents.left else "nothing is lost"
+    for name, each in told.items():
+        refused = "refused: " if name not in open_to else ""
+        lines.append(f"to {name}: {refused}{'; '.join(each.lost) or none}")
     return "\n".join(lines)

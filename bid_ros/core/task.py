@@ -18,6 +18,7 @@ from bid_ros.core.limits import Limits
 from bid_ros.core.objects import SceneObject, SuccessRule, check_objects
 from bid_ros.core.settings import AS_WRITTEN, Positive, Vector3, list_of, load_settings, parse_settings, settings
 from bid_ros.core.shapes import ToolPart, check_free, check_held, check_names
+from bid_ros.core.units import conversion
 
 FeatureKind = Literal["image", "position", "rotation_6d", "gripper", "joints", "points", "vector"]
 KINDS: Final = get_args(FeatureKind)
@@ -51,6 +52,8 @@ class Feature:
             array gives all its numbers, in the order of the definition.
         depth: an image is of distances, whole mm in 16 bits, 0: not measured. A policy tells those apart that are
             between these two, m; the rest is at their ends, what is not measured at the far one. None: of colours.
+        names: of joints, base to flange, as a ``sensor_msgs/JointState`` of a recorder names them; or those of a vector
+            that is a field of one. Empty: joints are ordered by what the names of known arms say.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Feature:
     type: str = ""
     field: str = ""
     depth: Annotated[tuple[float, float], list_of(2)] | None = None
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         size = KIND_SIZES.get(self.kind)
@@ -83,6 +87,13 @@ class Feature:
             valid = f"valid is, of an image, a distance of 0 or more and a larger one up to {FARTHEST:g} m"
             raise TaskError(f"{what}; {valid}")
         _check_source(self)
+        if self.names and (
+            self.kind not in ("joints", "vector") or not len(set(self.names)) == len(self.names) == self.size
+        ):
+            raise TaskError(
+                f"feature '{self.name}' of kind '{self.kind}' has names {list(self.names)}; valid are {self.size} "
+                "different ones, of joints or a vector"
+            )
 
     @property
     def dtype(self) -> str:
@@ -261,18 +272,24 @@ def _check_source(feature: Feature) -> None:
 
 
 def _check_data(data: DataKeys, task: Task) -> None:
-    """Raise TaskError if a key is of no feature of the task, or has no valid form."""
+    """Raise TaskError if a key or unit is of no feature of the task, or has no valid form."""
     for group, features in (("observation", task.observation), ("action", task.action)):
         valid = [item.name for item in features]
         for name, key in getattr(data, group).items():
             if name not in valid:
                 raise TaskError(f"data: {group} names '{name}', which the task lacks; valid are {', '.join(valid)}")
             split_key(key)
+    kinds = {item.name: item.kind for item in (*task.observation, *task.action)}
+    known = ", ".join(kinds)
+    for name, unit in data.unit.items():
+        if name not in kinds:
+            raise TaskError(f"data: unit names '{name}', which the task lacks; valid are {known}")
+        conversion(unit, kinds[name], name, task.limits)
 
 
 def _signed(feature: Feature) -> dict[str, object]:
-    """Return what a signature covers of a feature. Few have a source or distances, so the signatures of others stay."""
-    return {name: value for name, value in asdict(feature).items() if value or name not in (*SOURCE, "depth")}
+    """Return what a signature covers of a feature. What only some have is left out where it is not: others stay."""
+    return {name: value for name, value in asdict(feature).items() if value or name not in (*SOURCE, "depth", "names")}
 
 
 def _check_shapes(task: Task) -> None:

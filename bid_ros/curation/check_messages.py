@@ -25,7 +25,7 @@ from bid_ros.core.topics import (
     recorded_topics,
 )
 from bid_ros.curation.track import EpisodeTrack, Fault, Series, error, warning
-from bid_ros.observing.features import extract
+from bid_ros.observing.features import carries, extract
 from bid_ros.recording.bag_topics import wrong_type
 from bid_ros.recording.files import MCAP, bag_files
 from bid_ros.recording.reader import BagReader
@@ -80,10 +80,10 @@ def _hint(types: Mapping[str, str], topic: str, about: Topic) -> str:
 
 
 def _first(reader: BagReader, topic: str, wanted: list[Feature]) -> Iterator[Fault]:
-    """Hold the first message against the task's features."""
+    """Hold the first message of each of the task's features against it."""
     try:
-        item = next(reader.messages([topic]), None)
         for feature in wanted:
+            item = next((item for item in reader.messages([topic]) if carries(feature, item.message)), None)
             if item is not None:
                 extract(feature, item.message)
     except BidError as problem:

@@ -68,7 +68,7 @@ class BagsWriter:
 
     def write_part(self, episode: DataEpisode, folder: Path) -> None:
         """Write one episode as the bag ``bag`` in a folder."""
-        stamps = episode.stamps_ns + (EARLIEST_NS if episode.stamps_ns[0] < EARLIEST_NS else 0)
+        stamps = bag_stamps(episode.stamps_ns)
         encoders = {topic: Encoder(kind) for topic, kind in self._topics().items()}
         about = {"task": self._task.name, **marked(self._invented(episode, encoders[ARM_STATUS].fields))}
         with BagWriter(folder / "bag", custom_data=about) as bag:
@@ -193,6 +193,11 @@ class BagsWriter:
                     "reference_gripper": float(asked["gripper"][0]) if "gripper" in asked else 0.0,
                 },
             )
+
+
+def bag_stamps(stamps_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the times that the rows of an episode have in a bag, ns."""
+    return stamps_ns + (EARLIEST_NS if stamps_ns[0] < EARLIEST_NS else 0)
 
 
 def losses(contents: Contents, options: Options) -> list[str]:

@@ -81,6 +81,7 @@ class Contents:
         signature: ``Task.signature()``, likewise.
         extras: names in ``EXTRAS`` of what its episodes carry.
         left: one sentence for each thing in the files that is not read.
+        notes: one sentence for each thing that is read otherwise than the files say it, and why.
     """
 
     format: str
@@ -92,6 +93,7 @@ class Contents:
     signature: str = ""
     extras: frozenset[str] = frozenset()
     left: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int | None:
@@ -112,6 +114,7 @@ class DataEpisode:
         truncated: a gap follows the last row.
         success: None: unknown.
         text: the task in words.
+        texts: (first row, text) of each run of rows with the same task, if the task changes; ``text`` is the first one.
         interventions: (first, end) of each run of rows at which a person moved the arm, not a policy.
     """
 
@@ -123,6 +126,7 @@ class DataEpisode:
     truncated: bool = False
     success: bool | None = None
     text: str = ""
+    texts: tuple[tuple[int, str], ...] = ()
     interventions: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -143,7 +147,7 @@ class DataEpisode:
         return {name: getattr(self, name) for name in ABOUT}
 
 
-ABOUT: Final = ("label", "seed", "truncated", "success", "text", "interventions")
+ABOUT: Final = ("label", "seed", "truncated", "success", "text", "texts", "interventions")
 
 
 def runs_of(mask: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
@@ -202,6 +206,9 @@ class Options:
             raise RecordingError(f"quality is {self.quality}; valid is 0 to 51")
 
 
+ReadBack = Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]]
+
+
 @dataclass(frozen=True)
 class Format:
     """Descriptor of a format.
@@ -212,6 +219,8 @@ class Format:
         open: opens one. The task is what its rows shall become; most formats do without.
         writer: makes a writer. None: the format is only read.
         losses: one sentence for each thing in ``contents`` that the format, written with these options, cannot hold.
+        fates: for each column that changes, by its name (the action is ``action``), how it does; others are exact.
+        read_back: gives, of the columns of an episode that was read from what the format wrote, those of the source.
         suffix: end of the name of its file; empty: a folder.
     """
 
@@ -220,6 +229,8 @@ class Format:
     open: Callable[[Path, Task | None], Source]
     writer: Callable[[Contents, Options], Writer] | None = None
     losses: Callable[[Contents, Options], list[str]] = field(default=lambda contents, options: [])
+    fates: Callable[[Contents, Options], Mapping[str, str]] = field(default=lambda contents, options: {})
+    read_back: Callable[[Contents, Options], ReadBack] = field(default=lambda contents, options: dict)
     suffix: str = ""
 
 

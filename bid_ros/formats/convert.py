@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -20,36 +20,9 @@ from bid_ros.formats.base import (
     check_commanded,
 )
 from bid_ros.formats.files import EpisodeParts, pieces_of, read_about, remove, write_about
+from bid_ros.formats.verify import Verified, verify
 
 Progress = Callable[[int, int], None]
-HIGHEST: Final = 255.0  # of a value of a picture
-LEAST: Final = 1e-5  # mean square error that counts as none: JSON has no infinity
-
-
-def picture_fidelity(source: Source, target: Source) -> dict[str, tuple[float, float]]:
-    """Hold the pictures of the first episode against what they were.
-
-    Args:
-        source: what was converted.
-        target: the result.
-
-    Returns:
-        Median and lowest peak signal-to-noise ratio of the pictures, dB, by column: of those that ``target`` codes with
-        loss. 98 dB where a picture is exact.
-
-    Raises:
-        RecordingError: the files are damaged.
-    """
-    lossy = [column.name for column in target.contents.columns if column.image and column.codec]
-    if not lossy:
-        return {}
-    before, after = (next(iter(data.episodes(0, lossy))).observations for data in (source, target))
-    found = {}
-    for name in lossy:
-        errors = np.square(np.asarray(after[name], float) - np.asarray(before[name], float)).mean(axis=(1, 2, 3))
-        ratios = 10 * np.log10(HIGHEST**2 / np.maximum(errors, LEAST))
-        found[name] = (float(np.median(ratios)), float(ratios.min()))
-    return found
 
 
 @dataclass(frozen=True)
@@ -62,7 +35,11 @@ class Conversion:
         episodes, rows: how many it has.
         resumed: episodes that were there from an earlier run.
         lost: one sentence for each thing that the target cannot hold, or that is not read from the source.
-        fidelity: see :func:`bid_ros.formats.convert.picture_fidelity`.
+        changed: for each column that the target holds otherwise, by its name, how; the others are exact.
+        notes: one sentence for each thing that was read otherwise than the source says it.
+        compared: episodes that were read again and held against the source.
+        unread: rows of these that reading leaves out of what was written; of bags.
+        fidelity: see :class:`bid_ros.formats.verify.Verified`.
     """
 
     target: str
@@ -71,6 +48,10 @@ class Conversion:
     rows: int
     resumed: int
     lost: tuple[str, ...]
+    changed: Mapping[str, str]
+    notes: tuple[str, ...]
+    compared: int
+    unread: int
     fidelity: Mapping[str, tuple[float, float]]
 
 
@@ -82,6 +63,7 @@ def convert(
     progress: Progress | None = None,
     origin: str = "",
     keep: Path | None = None,
+    whole: bool = False,
 ) -> Conversion:
     """Write a data set in the format ``name``.
 
@@ -98,9 +80,10 @@ def convert(
         origin: path of the source. Parts of another one are not mixed with it.
         keep: folder where the parts stay for the next conversion, which replaces the file ``target``; None: the parts
             are removed when the target is whole.
+        whole: hold every episode against what was read, as :func:`bid_ros.formats.verify.verify` does; else a sample.
 
     Raises:
-        RecordingError: the target exists, the source is damaged or not what it says, or the format cannot hold it.
+        RecordingError: the target exists, what was written differs from what was read, the source is damaged or not what it says, or the format cannot hold it.
     """
     target, options = Path(target), options or Options()
     form = FORMATS.find(name)
@@ -116,12 +99,23 @@ def convert(
     identity = {"origin": origin, "format": name, "options": chosen, "contents": about_json(contents)}
     folder = keep or target.with_name(f".{target.name}.parts")
     parts, rows, resumed = _write_parts(source, writer, folder, identity, progress)
-    _assemble(writer, parts, target)
+    verified = _assemble(writer, parts, target, lambda path: verify(source, path, form, options, rows, whole))
     if keep is None:
         remove(folder)
     lost = (*contents.left, *form.losses(contents, options))
-    fidelity = picture_fidelity(source, form.open(target, options.task))
-    return Conversion(str(target), name, len(rows), sum(rows), resumed, lost, fidelity)
+    return Conversion(
+        str(target),
+        name,
+        len(rows),
+        sum(rows),
+        resumed,
+        lost,
+        form.fates(contents, options),
+        contents.notes,
+        verified.episodes,
+        verified.left,
+        verified.fidelity,
+    )
 
 
 def _write_parts(
@@ -159,16 +153,23 @@ def _write_parts(
     return every, rows, resumed
 
 
-def _assemble(writer: Writer, parts: Sequence[Path], target: Path) -> None:
+def _assemble(writer: Writer, parts: Sequence[Path], target: Path, check: Callable[[Path], Verified]) -> Verified:
+    """Write the data set beside its place, check it, and put it there."""
     temporary = target.with_name(f".{target.name}.tmp{target.suffix}")
     remove(temporary)
     temporary.parent.mkdir(parents=True, exist_ok=True)
     writer.assemble(parts, temporary)
+    try:
+        verified = check(temporary)
+    except RecordingError:
+        remove(temporary)
+        raise
     temporary.replace(target)
+    return verified
 
 
 def check_episode(contents: Contents, episode: DataEpisode, number: int) -> None:
-    """Raise RecordingError if an episode is not what the contents of its data set say."""
+    """Raise RecordingError if an episode is not what the contents of its data set say, or has numbers that are none."""
     observed = {len(values) for values in episode.observations.values()}
     if len(observed) == 1 and observed != {len(episode.actions)}:
         key = contents.action.key or contents.action.name
@@ -187,8 +188,18 @@ def check_episode(contents: Contents, episode: DataEpisode, number: int) -> None
 
 
 def _check(column: Column, values: object, rows: int, number: int) -> None:
-    shape = getattr(values, "shape", None)
+    shape, dtype = getattr(values, "shape", None), getattr(values, "dtype", None)
+    said = f"episode {number}: '{column.key or column.name}'"
     if shape != (rows, *column.shape):
+        raise RecordingError(f"{said} has shape {shape}; valid is {(rows, *column.shape)}")
+    if dtype != column.dtype:
+        raise RecordingError(f"{said} is {dtype}, in other episodes {column.dtype}; valid is one type")
+    table = np.asarray(values).reshape(rows, -1)
+    if dtype.kind == "f" and not np.isfinite(table).all():
+        row, at = np.argwhere(~np.isfinite(table))[0]
+        name = column.names[at] if column.names else at
+        bad = int((~np.isfinite(table)).any(axis=1).sum())
         raise RecordingError(
-            f"episode {number}: '{column.key or column.name}' has shape {shape}; valid is {(rows, *column.shape)}"
+            f"{said} is {table[row, at]} in row {row} (value {name}); {bad} of {rows} rows have such a value; valid are "
+            "finite numbers"
         )

@@ -208,6 +208,33 @@ class ArrayWriter:
                 )
 
 
+ESCAPED: Final = (("%", "%25"), ("/", "%2F"))  # names of arrays are parts of paths
+DOT: Final = "%2E"
+
+
+def to_key(name: str) -> str:
+    """Return the name of a column as one part of a path; :func:`from_key` gives it back."""
+    for plain, safe in ESCAPED:
+        name = name.replace(plain, safe)
+    return DOT + name[1:] if name.startswith(".") else name
+
+
+def from_key(key: str) -> str:
+    """Return the name of a column from what :func:`to_key` made of it."""
+    key = "." + key.removeprefix(DOT) if key.startswith(DOT) else key
+    for plain, safe in reversed(ESCAPED):
+        key = key.replace(safe, plain)
+    return key
+
+
+def check_names(contents: Contents, taken: Collection[str], what: str) -> None:
+    """Raise RecordingError if two columns have one name, or a column has none or one that ``what`` has ``taken``."""
+    names = [column.name for column in contents.columns]
+    for name in names:
+        if not name or name in taken or names.count(name) > 1:
+            raise RecordingError(f"a column is called '{name}'; valid in {what} is a name that nothing else has")
+
+
 VERSION: Final = 1
 KEY: Final = "bid_ros"
 STAMP: Final = "stamp_ns"
@@ -221,6 +248,7 @@ class Sidecar:
         task, signature, rate_hz: of the data, as in :class:`bid_ros.formats.base.Contents`.
         extras: what the episodes carry.
         episodes: label, seed and so on of each episode; as many as the data set has.
+        ours: bid_ros wrote the data set.
     """
 
     task: str = ""
@@ -228,6 +256,7 @@ class Sidecar:
     rate_hz: float | None = None
     extras: frozenset[str] = frozenset()
     episodes: tuple[Mapping[str, Any], ...] = ()
+    ours: bool = False
 
     def about(self, number: int) -> dict[str, Any]:
         """Return the fields of an episode that are known beside its rows."""
@@ -260,7 +289,7 @@ def read_sidecar(content: Any, episodes: Sequence[Any], lengths: Sequence[int]) 
     rate = content.get("rate_hz")
     valid = all(isinstance(item, dict) for item in episodes)
     if not valid or [item.get("rows") for item in episodes] != list(lengths):
-        return Sidecar(task, signature, rate)
+        return Sidecar(task, signature, rate, ours=True)
     extras = frozenset(content.get("extras", ())) & frozenset(EXTRAS)
     known = tuple({name: item[name] for name in ABOUT if name in item} for item in episodes)
-    return Sidecar(task, signature, rate, extras, known)
+    return Sidecar(task, signature, rate, extras, known, ours=True)

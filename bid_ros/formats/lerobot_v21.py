@@ -6,12 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
-from bid_ros.formats.files import read_about, read_json_lines, readable, write_json
+from bid_ros.formats.files import read_about, read_json_lines, readable, to_key, write_json
+from bid_ros.formats.lerobot.fates import fates, read_back
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
 from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, losses
-from bid_ros.formats.lerobot.tables import LeRobotSource, Place, arrow, checked_places, numbered
+from bid_ros.formats.lerobot.source import LeRobotSource, Place, checked_places
+from bid_ros.formats.lerobot.tables import arrow, numbered
 
 VERSION: Final = "v2.1"
 DATA: Final = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
@@ -27,7 +32,15 @@ def _open(path: Path, task: Task | None) -> Source:
     with readable(path / EPISODES):
         lines.sort(key=lambda line: int(line["episode_index"]))
         places = [_place(layout, line) for line in lines]
-    return LeRobotSource("lerobot_v21", layout, checked_places(layout, places))
+    return LeRobotSource("lerobot_v21", layout, checked_places(layout, places), _task_texts(path))
+
+
+def _task_texts(root: Path) -> dict[int, str]:
+    """Return the text of each task by its number; nothing of a data set that does not say them."""
+    path = root / TASKS
+    lines = read_json_lines(path) if path.exists() else []
+    with readable(path):
+        return {int(line["task_index"]): str(line["task"]) for line in lines}
 
 
 def _place(layout: Layout, line: Mapping[str, Any]) -> Place:
@@ -38,7 +51,7 @@ def _place(layout: Layout, line: Mapping[str, Any]) -> Place:
         for column in layout.videos()
     }
     data = layout.root / layout.info["data_path"].format(**at)
-    return Place(number, int(line["length"]), "; ".join(line.get("tasks") or ()), data, 0, videos)
+    return Place(number, int(line["length"]), tuple(line.get("tasks") or ()), data, 0, videos)
 
 
 class LeRobotV21Writer(PartWriter):
@@ -54,18 +67,18 @@ class LeRobotV21Writer(PartWriter):
         (target / "meta").mkdir(parents=True)
         with (target / EPISODES).open("w") as episodes, (target / STATS).open("w") as stats:
             for number, part in enumerate(parts):
-                rows, text = read_about(part)["rows"], self.text(part)
+                rows, own = read_about(part)["rows"], self.row_tasks(part, tasks)
                 at = {"episode_index": number, "episode_chunk": number // CHUNK}
                 data = target / DATA.format(**at)
                 data.parent.mkdir(parents=True, exist_ok=True)
-                table = numbered(parquet.read_table(part / TABLE), number, first, tasks[text])
+                table = numbered(parquet.read_table(part / TABLE), number, first, own)
                 parquet.write_table(table, data)
                 for key in self.plan.images.values() if self.plan.video else ():
                     video = target / VIDEO.format(**at, video_key=key)
                     video.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(part / f"{key}.mp4", video)
-                _line(episodes, {"episode_index": number, "tasks": [text], "length": rows})
-                _line(stats, {"episode_index": number, "stats": self._stats(part, number, first, tasks[text])})
+                    shutil.copyfile(part / f"{to_key(key)}.mp4", video)
+                _line(episodes, {"episode_index": number, "tasks": self.unique_texts(part), "length": rows})
+                _line(stats, {"episode_index": number, "stats": self._stats(part, number, first, own)})
                 first += rows
         with (target / TASKS).open("w") as stream:
             for text, number in tasks.items():
@@ -80,9 +93,9 @@ class LeRobotV21Writer(PartWriter):
         write_json(target / INFO, self.info(len(parts), first, len(tasks), own))
         self.write_side(parts, target)
 
-    def _stats(self, part: Path, number: int, first: int, task: int) -> dict[str, Any]:
+    def _stats(self, part: Path, number: int, first: int, tasks: NDArray[np.int64]) -> dict[str, Any]:
         """Return the statistics that this version knows: no quantiles."""
-        found = self.stats(part, number, first, task)
+        found = self.stats(part, number, first, tasks)
         return {
             key: {name: value for name, value in stats.items() if not name.startswith("q")}
             for key, stats in found.items()
@@ -103,4 +116,6 @@ FORMAT: Final = Format(
     open=_open,
     writer=LeRobotV21Writer,
     losses=losses,
+    fates=fates,
+    read_back=read_back,
 )

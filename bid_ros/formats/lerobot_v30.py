@@ -8,10 +8,12 @@ from typing import Any, Final
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
-from bid_ros.formats.files import read_about, readable, write_json
+from bid_ros.formats.files import read_about, readable, to_key, write_json
+from bid_ros.formats.lerobot.fates import fates, read_back
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
 from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, Stats, joined, losses
-from bid_ros.formats.lerobot.tables import LeRobotSource, Place, arrow, checked_places, numbered
+from bid_ros.formats.lerobot.source import LeRobotSource, Place, checked_places
+from bid_ros.formats.lerobot.tables import arrow, numbered
 from bid_ros.formats.lerobot.video import join
 
 VERSION: Final = "v3.0"
@@ -36,7 +38,20 @@ def _open(path: Path, task: Task | None) -> Source:
         for row in rows:
             firsts.setdefault((row["data/chunk_index"], row["data/file_index"]), int(row["dataset_from_index"]))
         places = [_place(layout, row, firsts) for row in rows]
-    return LeRobotSource("lerobot_v30", layout, checked_places(layout, places))
+    return LeRobotSource("lerobot_v30", layout, checked_places(layout, places), _task_texts(path))
+
+
+def _task_texts(root: Path) -> dict[int, str]:
+    """Return the text of each task by its number; nothing of a data set that does not say them."""
+    path = root / TASKS
+    if not path.exists():
+        return {}
+    _, parquet = arrow()
+    with readable(path):
+        columns = parquet.read_table(path).to_pydict()
+        numbers = columns.pop("task_index")
+        texts = columns.get("task") or next(iter(columns.values()))  # pandas may not have named the index
+        return {int(number): str(text) for number, text in zip(numbers, texts, strict=True)}
 
 
 def _episode_rows(root: Path) -> list[dict[str, Any]]:
@@ -64,7 +79,7 @@ def _place(layout: Layout, row: Mapping[str, Any], firsts: Mapping[tuple[int, in
     return Place(
         int(row["episode_index"]),
         int(row["length"]),
-        "; ".join(row.get("tasks") or ()),
+        tuple(row.get("tasks") or ()),
         layout.root / layout.info["data_path"].format(chunk_index=at[0], file_index=at[1]),
         int(row["dataset_from_index"]) - firsts[at],
         videos,
@@ -93,7 +108,7 @@ class LeRobotV30Writer(PartWriter):
         for key in self.plan.images.values() if self.plan.video else ():
             self._videos(parts, target, key, rows)
         stats = [
-            self.stats(part, number, row["dataset_from_index"], tasks[row["tasks"][0]])
+            self.stats(part, number, row["dataset_from_index"], self.row_tasks(part, tasks))
             for number, (part, row) in enumerate(zip(parts, rows, strict=True))
         ]
         self._episodes(target, rows, stats)
@@ -121,13 +136,14 @@ class LeRobotV30Writer(PartWriter):
             with parquet.ParquetWriter(path, self.schema) as writer:
                 for episode in group:
                     first = rows[-1]["dataset_to_index"] if rows else 0
-                    text, length = self.text(parts[episode]), read_about(parts[episode])["rows"]
-                    table = parquet.read_table(parts[episode] / TABLE)
-                    writer.write_table(numbered(table, episode, first, tasks[text]).cast(self.schema))
+                    part, length = parts[episode], read_about(parts[episode])["rows"]
+                    own = self.row_tasks(part, tasks)
+                    table = numbered(parquet.read_table(part / TABLE), episode, first, own)
+                    writer.write_table(table.cast(self.schema))
                     rows.append(
                         {
                             "episode_index": episode,
-                            "tasks": [text],
+                            "tasks": self.unique_texts(part),
                             "length": length,
                             **{f"data/{name}": value for name, value in at.items()},
                             "dataset_from_index": first,
@@ -138,10 +154,12 @@ class LeRobotV30Writer(PartWriter):
 
     def _videos(self, parts: Sequence[Path], target: Path, key: str, rows: list[dict[str, Any]]) -> None:
         """Write the videos of a camera, and where each episode is in them."""
-        sizes = [(part / f"{key}.mp4").stat().st_size for part in parts]
+        sizes = [(part / f"{to_key(key)}.mp4").stat().st_size for part in parts]
         for number, group in enumerate(_files(sizes, self._video_mb * MB)):
             at = _at(number)
-            join([parts[episode] / f"{key}.mp4" for episode in group], target / VIDEO.format(video_key=key, **at))
+            join(
+                [parts[episode] / f"{to_key(key)}.mp4" for episode in group], target / VIDEO.format(video_key=key, **at)
+            )
             frames = 0
             for episode in group:
                 end = frames + rows[episode]["length"]
@@ -211,4 +229,6 @@ FORMAT: Final = Format(
     open=_open,
     writer=LeRobotV30Writer,
     losses=losses,
+    fates=fates,
+    read_back=read_back,
 )

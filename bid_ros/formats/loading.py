@@ -104,6 +104,8 @@ def _log(report: BagReport) -> None:
 def collected(source: Source, progress: Callable[[int, int], None] | None = None) -> Dataset:
     """Return all episodes of a mapped source as one data set; beyond it, one episode is in memory."""
     contents = source.contents
+    for sentence in contents.notes:
+        logging.getLogger(__name__).warning("%s", sentence)
     store = _Store(contents.rows)
     episodes: list[DataEpisode] = []
     rows = 0

@@ -1,6 +1,7 @@
 """From the keys of a data set to what a task observes and commands."""
 
-from collections.abc import Collection, Iterator, Sequence
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 
 from bid_ros.core.data_keys import split_key
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.limits import Limits
 from bid_ros.core.task import Feature, Task
+from bid_ros.core.units import conversion, doubt
 from bid_ros.formats.base import ACTIONS, Column, Contents, DataEpisode, Source
 
 ACTION = ""  # stands for the action among the columns
@@ -17,11 +20,18 @@ ACTION = ""  # stands for the action among the columns
 
 @dataclass(frozen=True)
 class _Pick:
-    """Takes a feature from a column: all of it, or some values of each row."""
+    """Takes a feature from a column: all of it, or some values of each row, times ``scale`` and plus ``offset``.
+
+    Attributes:
+        known: the task file names the unit, or bid_ros wrote the numbers.
+    """
 
     column: str
     indices: tuple[int, ...] | None
     key: str
+    scale: float = 1.0
+    offset: float = 0.0
+    known: bool = False
 
     def of(self, episode: DataEpisode) -> NDArray[Any]:
         """Return ``(T, n)`` values, or the images."""
@@ -51,13 +61,19 @@ class Mapped:
         found = source.contents
         self._check_rate(found)
         # What was written for this task has its names: keys are for data sets of others.
-        keys = None if found.signature == task.signature() else task.data
+        self._own = found.signature == task.signature()
+        keys = None if self._own else task.data
         columns = {column.name: column for column in found.columns}
         self._observed = {
             item.name: _pick(item, columns, found, task, keys.observation if keys else {}, "observation")
             for item in task.observation
         }
         self._commanded = _pick_actions(columns, found, task, keys.action if keys else {})
+        units = keys.unit if keys else {}
+        self._observed = {name: self._in_unit(name, pick, units) for name, pick in self._observed.items()}
+        self._commanded = tuple(
+            self._in_unit(item.name, pick, units) for item, pick in zip(task.action, self._commanded, strict=True)
+        )
         self._used = {pick.column for pick in (*self._observed.values(), *self._commanded)}
         self.contents = replace(
             found,
@@ -70,17 +86,19 @@ class Mapped:
             task=task.name,
             signature=task.signature(),
             left=(*found.left, *self._unused(found)),
+            notes=(*found.notes, *(f"'{name}' is read in {unit}" for name, unit in units.items())),
         )
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on, with the task's features."""
+        said: set[str] = set()
         for number, episode in enumerate(self._source.episodes(start, self._used), start):
             observations = {
-                item.name: _converted(item, self._observed[item.name], episode, number)
+                item.name: _converted(item, self._observed[item.name], episode, number, self._task.limits, said)
                 for item in self._task.observation
             }
             parts = [
-                _converted(item, pick, episode, number)
+                _converted(item, pick, episode, number, self._task.limits, said)
                 for item, pick in zip(self._task.action, self._commanded, strict=True)
             ]
             text = episode.text or self._task.description
@@ -90,6 +108,14 @@ class Mapped:
     def files(self) -> tuple[str, ...]:
         """State of what the source reads, if it says so: parts of what has changed since are not used."""
         return getattr(self._source, "files", ())
+
+    def _in_unit(self, name: str, pick: _Pick, units: Mapping[str, str]) -> _Pick:
+        """Return a pick that makes rad or m of the unit that the task file names."""
+        if name not in units:
+            return replace(pick, known=self._own)
+        kind = next(item.kind for item in (*self._task.observation, *self._task.action) if item.name == name)
+        scale, offset = conversion(units[name], kind, name, self._task.limits)
+        return replace(pick, scale=scale, offset=offset, known=True)
 
     def _check_rate(self, found: Contents) -> None:
         rate, task = found.rate_hz, self._task
@@ -241,10 +267,20 @@ def _described(column: Column) -> str:
     return f"{column.key or column.name} {column.shape}"
 
 
-def _converted(feature: Feature, pick: _Pick, episode: DataEpisode, number: int) -> NDArray[Any]:
+def _converted(
+    feature: Feature, pick: _Pick, episode: DataEpisode, number: int, limits: Limits, said: set[str]
+) -> NDArray[Any]:
     values = pick.of(episode)
     if feature.kind != "image":
-        return np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
+        if (pick.scale, pick.offset) != (1.0, 0.0):
+            numbers = numbers * pick.scale + pick.offset
+        if feature.name not in said and not pick.known and (why := doubt(feature.kind, feature.name, numbers, limits)):
+            if feature.kind == "joints":
+                raise RecordingError(f"episode {number}: {why}")
+            said.add(feature.name)
+            logging.getLogger(__name__).warning("episode %d: %s", number, why)
+        return numbers
     if not feature.depth and values.shape[1:] in _grey(feature):
         values = np.repeat(values.reshape(len(values), *feature.shape[:2], 1), 3, axis=3)
     if values.dtype == feature.dtype:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
@@ -15,10 +16,13 @@ from bid_ros.formats.files import (
     STAMP,
     ArrayWriter,
     Sidecar,
+    check_names,
+    from_key,
     head,
     read_about,
     read_sidecar,
     readable,
+    to_key,
 )
 
 MAGIC: Final = b"\x89HDF\r\n\x1a\n"
@@ -50,8 +54,10 @@ class RobomimicSource:
                     has = ", ".join(sorted(data[name]))
                     raise RecordingError(f"{path}: data/{name} lacks actions or obs; it has {has}")
             lengths = tuple(int(data[name]["actions"].shape[0]) for name in self._names)
+            _check_alike(path, data, self._names)
             self._side = _side(data, self._names, lengths)
             self.contents = _contents(data, self._names[0], lengths, self._side)
+        self._scales: dict[str, tuple[str, bool]] = {}
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the demonstrations from number ``start`` on."""
@@ -65,11 +71,39 @@ class RobomimicSource:
                 stamps = row_stamps(len(actions), self.contents.rate_hz)
                 if "stamps" in self.contents.extras:
                     stamps = demo[STAMP][:]
-                missing = [column.key for column in columns if column.name not in demo["obs"]]
+                missing = [column.key for column in columns if column.key not in demo]
                 if missing:
                     raise RecordingError(f"{self._path}: data/{name} lacks {', '.join(missing)}")
-                observations = {column.name: demo["obs"][column.name][:] for column in columns}
+                observations = {column.name: demo[column.key][:] for column in columns}
+                for column in columns:
+                    self._check_scale(column, observations[column.name], name)
                 yield DataEpisode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
+
+    def _check_scale(self, column: Column, values: NDArray[Any], name: str) -> None:
+        """Raise RecordingError if float pictures go to 1 in one demonstration, and further in another."""
+        if not column.image or column.dtype[0] != "f" or not values.any():  # black ones have any scale
+            return
+        small = bool(values.max() <= 1)
+        other, least = self._scales.setdefault(column.name, (name, small))
+        if small != least:
+            raise RecordingError(
+                f"{self._path}: pictures of '{column.key}' are 0 to 1 in data/{name if small else other}, and go beyond 1 "
+                f"in data/{other if small else name}; valid is one scale in all demonstrations"
+            )
+
+
+def _check_alike(path: Path, data: Any, names: Sequence[str]) -> None:
+    """Raise RecordingError if a quantity has another type in one demonstration than in the first one."""
+    types = {key: array.dtype.name for key, array in _arrays(data[names[0]]["obs"])}
+    types["actions"] = data[names[0]]["actions"].dtype.name
+    for name in names[1:]:
+        found = {key: array.dtype.name for key, array in _arrays(data[name]["obs"])}
+        for key, kind in {**found, "actions": data[name]["actions"].dtype.name}.items():
+            if key in types and types[key] != kind:
+                raise RecordingError(
+                    f"{path}: '{key}' is {kind} in data/{name} and {types[key]} in data/{names[0]}, so perhaps of another "
+                    "scale too; valid is one type in all demonstrations"
+                )
 
 
 def _number(name: str) -> tuple[int, str]:
@@ -97,7 +131,9 @@ def _rate(data: Any) -> float | None:
 
 def _contents(data: Any, first: str, lengths: tuple[int, ...], side: Sidecar) -> Contents:
     demo = data[first]
-    columns = tuple(_column(name, array, f"obs/{name}") for name, array in sorted(demo["obs"].items()))
+    columns = tuple(
+        _column(from_key(key) if side.ours else key, array, f"obs/{key}") for key, array in sorted(_arrays(demo["obs"]))
+    )
     unread = sorted(set(demo) - READ - ({"rewards", "dones"} if side.extras else set()))
     extras = side.extras if STAMP in demo else side.extras - {"stamps"}
     return Contents(
@@ -113,6 +149,15 @@ def _contents(data: Any, first: str, lengths: tuple[int, ...], side: Sidecar) ->
     )
 
 
+def _arrays(group: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield path and array of everything in a group, also in groups within it."""
+    for key, item in group.items():
+        if hasattr(item, "dtype"):
+            yield above + key, item
+        else:
+            yield from _arrays(item, f"{above}{key}/")
+
+
 def _column(name: str, array: Any, key: str) -> Column:
     shape = tuple(int(size) for size in array.shape[1:])
     names = _json(array.attrs, "names") or ()
@@ -126,6 +171,7 @@ class RobomimicWriter(ArrayWriter):
         with extra("data", "the format robomimic", RecordingError):
             import h5py  # noqa: F401
         super().__init__(contents)
+        check_names(contents, (), "robomimic")
 
     def assemble(self, parts: Sequence[Path], target: Path) -> None:
         """Write the file."""
@@ -153,7 +199,7 @@ def _fill(demo: Any, contents: Contents, episode: DataEpisode) -> None:
         coding: dict[str, Any] = {}
         if column.image:  # one frame a chunk: training draws single frames
             coding = {"chunks": (1, *column.shape), "compression": "gzip", "compression_opts": 4, "shuffle": True}
-        array = demo.create_dataset(f"obs/{column.name}", data=episode.observations[column.name], **coding)
+        array = demo.create_dataset(f"obs/{to_key(column.name)}", data=episode.observations[column.name], **coding)
         _name(array, column)
     _name(demo.create_dataset("actions", data=episode.actions), contents.action)
     last = np.arange(episode.rows) == episode.rows - 1

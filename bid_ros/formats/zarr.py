@@ -17,15 +17,19 @@ from bid_ros.formats.files import (
     STAMP,
     ArrayWriter,
     Sidecar,
+    check_names,
+    from_key,
     head,
     read_about,
     read_sidecar,
     readable,
     remove,
+    to_key,
 )
 
 CHUNK_BYTES: Final = 1 << 22
 LONGEST_CHUNK: Final = 1024  # rows
+DATA: Final = "data/"
 
 
 class ZarrSource:
@@ -48,7 +52,9 @@ class ZarrSource:
             if "meta/episode_ends" not in self._root or "data" not in self._root:
                 raise RecordingError(f"{path} is no replay buffer; valid is one with data/action and meta/episode_ends")
             self._ends = np.asarray(self._root["meta/episode_ends"][:]).astype(np.int64)
-            self._arrays = dict(self._root["data"].arrays())
+            self._arrays = {
+                key: item for key, item in self._root["data"].members(max_depth=None) if hasattr(item, "dtype")
+            }
             self._attributes = dict(self._root.attrs)
         self._commanded = next((name for name in ACTIONS if name in self._arrays), "")
         self._check()
@@ -68,7 +74,7 @@ class ZarrSource:
                 if "stamps" in self.contents.extras:
                     stamps = np.asarray(self._root[f"meta/{STAMP}"][first:end])
                 observations = {
-                    column.name: np.asarray(self._arrays[column.name][first:end])
+                    column.name: np.asarray(self._arrays[column.key.removeprefix(DATA)][first:end])
                     for column in self.contents.columns
                     if column.wanted(names)
                 }
@@ -88,7 +94,7 @@ class ZarrSource:
                 )
 
     def _described(self, lengths: tuple[int, ...], side: Sidecar) -> Contents:
-        columns = {name: _column(name, array) for name, array in sorted(self._arrays.items())}
+        columns = {key: _column(key, array, side.ours) for key, array in sorted(self._arrays.items())}
         has_stamps = "stamps" in side.extras and f"meta/{STAMP}" in self._root
         return Contents(
             "zarr",
@@ -102,10 +108,11 @@ class ZarrSource:
         )
 
 
-def _column(name: str, array: Any) -> Column:
+def _column(key: str, array: Any, ours: bool) -> Column:
     shape = tuple(array.shape[1:])
     names = tuple(dict(array.attrs).get("names", ()))
-    return Column(name, shape, array.dtype.name, holds_images(shape, array.dtype.name), names, f"data/{name}")
+    name, kind = from_key(key) if ours else key, array.dtype.name
+    return Column(name, shape, kind, holds_images(shape, kind), names, DATA + key)
 
 
 class ZarrWriter(ArrayWriter):
@@ -116,6 +123,7 @@ class ZarrWriter(ArrayWriter):
             import numcodecs  # noqa: F401
             import zarr  # noqa: F401
         super().__init__(contents)
+        check_names(contents, ("action",), "zarr")
 
     def assemble(self, parts: Sequence[Path], target: Path) -> None:
         """Write the folder, or the zip file where the target's name ends in ``.zip``."""
@@ -142,7 +150,7 @@ class ZarrWriter(ArrayWriter):
             _create(meta, STAMP, (rows,), "int64")[:] = np.concatenate(stamps)
         for column in self._contents.columns:
             pieces = (item.observations[column.name] for item in self._read_parts(parts, (column.name,)))
-            _fill(data, column.name, column, rows, pieces)
+            _fill(data, to_key(column.name), column, rows, pieces)
         pieces = (item.actions for item in self._read_parts(parts, ()))
         _fill(data, "action", self._contents.action, rows, pieces)
 

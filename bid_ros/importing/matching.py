@@ -35,7 +35,9 @@ def space_for(policy: ImportedPolicy, task: Task, described: Space | None = None
     if not columns.observation:
         columns = replace(columns, observation=tuple(_observed(policy, item, task) for item in policy.features))
     if not columns.action:
-        columns = replace(columns, action=_parts(policy, ACTION, policy.action_dim, task.action, _keys(task, ACTION)))
+        columns = replace(
+            columns, action=_parts(policy, ACTION, policy.action_dim, task.action, _keys(task, ACTION), _units(task))
+        )
     space = replace(
         columns, observation_steps=policy.observation_steps, horizon=policy.horizon, past_rows=policy.past_rows
     )
@@ -68,7 +70,9 @@ def _check(policy: ImportedPolicy, space: Space, task: Task) -> None:
 def _observed(policy: ImportedPolicy, item: NetworkFeature, task: Task) -> ObservedFeature:
     keys = _keys(task, "observation")
     if not item.is_image:
-        return ObservedFeature(name=item.name, columns=_parts(policy, item.name, item.shape[0], task.vectors, keys))
+        return ObservedFeature(
+            name=item.name, columns=_parts(policy, item.name, item.shape[0], task.vectors, keys, _units(task))
+        )
     short = item.name.removeprefix("observation.images.").removeprefix("observation.")
     for camera in task.cameras:
         if keys.get(camera.name, camera.name) in (item.name, short):
@@ -82,7 +86,12 @@ def _observed(policy: ImportedPolicy, item: NetworkFeature, task: Task) -> Obser
 
 
 def _parts(
-    policy: ImportedPolicy, name: str, size: int, features: Sequence[Feature], keys: dict[str, str]
+    policy: ImportedPolicy,
+    name: str,
+    size: int,
+    features: Sequence[Feature],
+    keys: dict[str, str],
+    units: dict[str, str],
 ) -> tuple[Part, ...]:
     """Return the parts of a vector of the network: one feature of its name, or those whose keys name its columns."""
     found: list[tuple[Feature, tuple[int, ...]]] = []
@@ -105,7 +114,7 @@ def _parts(
             f"{covered or 'none'} of them; valid is each of 0 to {size - 1} once, in the task's section data or with "
             "--space"
         )
-    return tuple(Part(feature=feature.name, at=columns) for feature, columns in found)
+    return tuple(Part(feature=feature.name, at=columns, unit=units.get(feature.name, "")) for feature, columns in found)
 
 
 def _words(features: Sequence[Feature], keys: dict[str, str]) -> str:
@@ -114,6 +123,10 @@ def _words(features: Sequence[Feature], keys: dict[str, str]) -> str:
 
 def _keys(task: Task, group: str) -> dict[str, str]:
     return {} if task.data is None else dict(getattr(task.data, group))
+
+
+def _units(task: Task) -> dict[str, str]:
+    return {} if task.data is None else dict(task.data.unit)
 
 
 def _listed(features: Sequence[NetworkFeature]) -> str:

@@ -4,6 +4,7 @@ Messages are read by their field names only, so rclpy's messages and those decod
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from typing import Any, Final
@@ -59,13 +60,52 @@ def _joints(feature: Feature, message: Any) -> NDArray[np.float64]:
     """Return the joints of the arm, rad, base to flange: of a JointState those that its names say, in any order."""
     if hasattr(message, "joint_positions"):
         return np.asarray(message.joint_positions, dtype=np.float64)
-    positions, names = np.asarray(message.position, dtype=np.float64), list(message.name)
-    if len(names) == len(positions) > 0:
-        arm = [number for number, name in enumerate(names) if not FINGER.search(name)]
-        places = [_place(names[number]) for number in arm]
-        known = None not in places and len(set(places)) == len(places)
-        return positions[sorted(arm, key=lambda number: _place(names[number]) or 0) if known else arm]
-    return positions[: feature.size]
+    said = f"observation '{feature.name}'"
+    order = joint_order(feature.names, message, said)
+    if order is None:
+        found = ", ".join(message.name)
+        raise ObservationError(
+            f"{said} comes with joints {found}, whose order from base to flange is not known; valid are "
+            "names of the feature in the task file, such as names: [shoulder, elbow]"
+        )
+    return np.asarray(message.position, dtype=np.float64)[order]
+
+
+def joint_order(wanted: Sequence[str], message: Any, said: str) -> list[int] | None:
+    """Return which joints of a ``sensor_msgs/JointState`` are those of the arm, base to flange.
+
+    Args:
+        wanted: their names; empty: those that are no fingers, ordered by what names of arms say.
+        message: the JointState. Of one without names all joints are the arm's.
+        said: begins the sentence of an error.
+
+    Returns:
+        Numbers of the joints. None: their names do not say an order.
+
+    Raises:
+        ObservationError: a joint that is wanted is missing, or names and positions are not equally many.
+    """
+    names, count = list(message.name), len(message.position)
+    if names and len(names) != count:
+        raise ObservationError(f"{said} comes with {count} positions of {len(names)} joints; valid is one of each")
+    if missing := [name for name in wanted if name not in names]:
+        found = ", ".join(names) or "no names"
+        raise ObservationError(f"{said} lacks the joints {', '.join(missing)}; the message has {found}")
+    if wanted:
+        return [names.index(name) for name in wanted]
+    if not names:
+        return list(range(count))
+    arm = [number for number, name in enumerate(names) if not FINGER.search(name)]
+    places = {number: _place(names[number]) for number in arm}
+    if None in places.values() or len(set(places.values())) < len(arm):
+        return None
+    return sorted(arm, key=lambda number: places[number] or 0)
+
+
+def carries(feature: Feature, message: Any) -> bool:
+    """Return whether a message may hold a feature: joints of a gripper come on the same topic as those of its arm."""
+    names = list(getattr(message, "name", ())) if feature.kind == "joints" else []
+    return not names or any(name in feature.names or not (feature.names or FINGER.search(name)) for name in names)
 
 
 def _place(name: str) -> int | None:
@@ -77,7 +117,8 @@ def _place(name: str) -> int | None:
 def _vector(feature: Feature, message: Any) -> NDArray[np.float64]:
     """Return the numbers ``(n,)`` of the field that a vector names."""
     try:
-        return _flat(attrgetter(feature.field)(message))
+        values = _flat(attrgetter(feature.field)(message))
+        return values[joint_order(feature.names, message, f"observation '{feature.name}'")] if feature.names else values
     except (AttributeError, TypeError, ValueError) as error:
         problem = f"observation '{feature.name}' with field '{feature.field}': {error}"
         raise ObservationError(f"{problem}; valid are numbers in {', '.join(_names(message))}") from error

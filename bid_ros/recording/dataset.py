@@ -19,6 +19,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.files import replacing
 from bid_ros.core.rotation import matrix_from_6d
 from bid_ros.core.task import Feature, FeatureKind, Task
+from bid_ros.core.units import doubt
 
 FORMAT: Final = 1
 INTERVENTION: Final = "intervention"
@@ -162,15 +163,25 @@ class Dataset:
                     f"data set lacks observation '{feature.name}'; it has {', '.join(self.observations)}"
                 )
             _check(feature, self.observations[feature.name])
+            self._check_unit(feature, self.observations[feature.name], task)
         if self.actions.shape[1:] != (task.action_dim,):
             raise RecordingError(f"data set has actions {self.actions.shape}; the task says (T, {task.action_dim})")
         _check_finite("actions", self.actions)
+        for feature, columns in task.action_columns:
+            self._check_unit(feature, self.actions[:, columns], task)
         lengths = np.diff(self.episode_ends, prepend=0)
         if lengths.min() < task.observation_steps:
             raise RecordingError(
                 f"episode {int(lengths.argmin())} of the data set has {int(lengths.min())} rows; "
                 f"valid is at least observation_steps {task.observation_steps}"
             )
+
+    def _check_unit(self, feature: Feature, values: NDArray[Any], task: Task) -> None:
+        """Raise RecordingError for joints that are hardly in rad, unless the task file says that they are."""
+        if feature.kind != "joints" or feature.name in (task.data.unit if task.data else {}):
+            return
+        if why := doubt(feature.kind, feature.name, values, task.limits):
+            raise RecordingError(f"data set: {why}")
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         about = {"format": FORMAT, "task": self.task, "task_signature": self.task_signature, "labels": self.labels}

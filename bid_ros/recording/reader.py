@@ -69,7 +69,8 @@ class BagReader:
 
     A bag holds the full names of its topics. A relative name (``arm/status``) is looked for in the namespace that the
     recorder wrote into the bag's metadata, in a bag of another recorder by how its names end. Where only compressed
-    images were recorded, on ``<topic>/compressed``, the name of the raw ones finds them, and
+    images were recorded, on ``<topic>/compressed``, the name of the raw ones finds them, also if the raw topic is there
+    without a message, and
     :func:`bid_ros.cameras.image.decode_image` takes either.
 
     A file without an index (its recorder was killed, or still runs) is read from a repaired copy in a temporary
@@ -189,10 +190,12 @@ class BagReader:
             RecordingError: ``topic`` is relative, and several systems of this bag have one.
         """
         name = self._full_name(topic)
-        if name in self.topics:
+        if self.counts.get(name):
             return name
+        # A recorder may know the raw images without having got one, beside compressed ones.
         packed = self._full_name(topic + COMPRESSED)
-        return packed if self.topics.get(packed) == COMPRESSED_IMAGE_TYPE else name
+        there = self.topics.get(packed) == COMPRESSED_IMAGE_TYPE
+        return packed if there and (name not in self.topics or self.counts.get(packed)) else name
 
     def _full_name(self, topic: str) -> str:
         remapped: dict[str, str] = json.loads(self._custom.get("remapped", "{}")) | self._remapped

@@ -12,6 +12,7 @@ from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, JOINT_REFERENCE
+from bid_ros.observing.features import joint_order
 
 PERSON: Final = "teleop"  # source of the chunks of teleoperation
 KINDS: Final = ("position", "rotation_6d", "gripper", "joints")
@@ -58,6 +59,10 @@ class References:
         """Append a JointState of commanded joints. It is ignored if it is older than the last one, or does not fit."""
         columns = self._task.columns("joints")
         values = np.asarray(message.position, dtype=np.float64)
+        feature = next((item for item in self._task.action if item.kind == "joints"), None)
+        # Those of bid_ros come in the order of the arm, whatever its joints are called.
+        if feature and (order := joint_order(feature.names, message, f"action '{feature.name}'")) is not None:
+            values = values[order]
         stamp = stamp_ns(message)
         fits = columns is not None and len(values) == columns.stop - columns.start and np.isfinite(values).all()
         if fits and (not self._joint_stamps or stamp > self._joint_stamps[-1]):

@@ -13,7 +13,7 @@ from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import feature_topic, recorded_topics
-from bid_ros.observing.features import extract
+from bid_ros.observing.features import carries, extract
 from bid_ros.recording.bag_topics import check_types
 from bid_ros.recording.dataset import Dataset, first_row
 from bid_ros.recording.episodes import RecordedEpisode, find_episodes, unwanted
@@ -101,7 +101,8 @@ def _observe(
     for item in reader.messages(by_topic, episode.start_received_ns, episode.end_received_ns + LAG_NS):
         references.take(item.topic, item.message)
         for feature in by_topic[item.topic]:
-            buffer.add(feature.name, sample_ns(item.message, item.stamp_ns), extract(feature, item.message))
+            if carries(feature, item.message):
+                buffer.add(feature.name, sample_ns(item.message, item.stamp_ns), extract(feature, item.message))
         newest = buffer.stamp_ns()
         if newest is None or not seen < newest <= episode.end_ns:
             continue

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from odd_sets import counted
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import parse_task
@@ -219,3 +220,24 @@ def test_distances_are_refused_where_they_would_lose_their_bits(measured, name, 
     with pytest.raises(RecordingError, match="image 'front' is of distances in 16 bits; LeRobot's pictures have three"):
         convert(source, tmp_path / "set", name, Options("png"))
     assert not (tmp_path / "set").exists()
+
+
+@pytest.mark.parametrize("form", ["lerobot_v30", "lerobot_v21", "zarr", "robomimic"])
+def test_a_number_that_is_none_is_named_and_not_written(tmp_path, form):
+    source = counted()
+    source.held[1].observations["state"][[4, 7], 1] = np.nan, np.inf
+    with pytest.raises(
+        RecordingError,
+        match=r"episode 1: 'state' is nan in row 4 \(value 1\); 2 of 12 rows have such a value; valid are finite numbers",
+    ):
+        convert(source, tmp_path / "set", form)
+    assert not (tmp_path / "set").exists()
+
+
+def test_pictures_of_another_scale_are_refused(tmp_path):
+    source = counted()
+    source.held[1].observations["wrist"] = source.held[1].observations["wrist"] / np.float32(255)
+    with pytest.raises(
+        RecordingError, match="episode 1: 'wrist' is float32, in other episodes uint8; valid is one type"
+    ):
+        convert(source, tmp_path / "set", "zarr")

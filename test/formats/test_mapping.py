@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bid_ros.core.errors import RecordingError
+from bid_ros.core.errors import RecordingError, TaskError
 from bid_ros.core.task import parse_task
 from bid_ros.formats import Column, Contents, DataEpisode, base, mapped
+from bid_ros.recording.dataset import Dataset
 
 ROWS = 4
 
@@ -45,7 +46,7 @@ def small(kit, **more):
 
 def memory(*columns, action=ACTION, **more):
     rng = np.random.default_rng(0)
-    values = {item.name: rng.normal(size=(ROWS, *item.shape)).astype(item.dtype) for item in (*columns, action)}
+    values = {item.name: rng.uniform(-0.1, 0.1, (ROWS, *item.shape)).astype(item.dtype) for item in (*columns, action)}
     values |= {
         item.name: rng.integers(0, 256, (ROWS, *item.shape)).astype(item.dtype) for item in columns if item.image
     }
@@ -210,3 +211,66 @@ def test_a_rate_that_nobody_says_is_that_of_the_task(kit):
 def test_what_the_task_does_not_name_is_said(kit):
     source = memory(PICTURE, PACKED, Column("contacts", (1,), "float32"))
     assert mapped(source, small(kit)).contents.left == ("the task does not name contacts",)
+
+
+def arm_task(kit, **data):
+    observation = [{"name": "arm", "kind": "joints", "shape": [3]}, {"name": "grip", "kind": "gripper"}]
+    return small(kit, observation=observation, action=observation, data=data or None)
+
+
+def robot(most):
+    """A data set whose arm and gripper reach ``most``."""
+    names = ("arm.0", "arm.1", "arm.2", "grip")
+    state, action = (Column(name, (4,), "float32", names=names) for name in ("state", "action"))
+    rows = np.linspace(0, 1, ROWS)[:, None] * np.array(most, np.float32)
+    return Memory([state], action, {"state": rows, "action": rows})
+
+
+def test_units_of_others_become_rad_and_m(kit):
+    task = arm_task(kit, unit={"arm": "deg", "grip": "percent"})
+    found = first(mapped(robot([90, -90, 45, 100]), task))
+    np.testing.assert_allclose(found.observations["arm"][-1], [np.pi / 2, -np.pi / 2, np.pi / 4])
+    np.testing.assert_allclose(found.actions[-1, :3], [np.pi / 2, -np.pi / 2, np.pi / 4])
+    np.testing.assert_allclose(found.actions[:, 3], np.linspace(0, task.limits.gripper_max, ROWS))
+    millimetres = arm_task(kit, unit={"arm": "deg", "grip": "mm"})
+    np.testing.assert_allclose(first(mapped(robot([90, 0, 0, 70]), millimetres)).observations["grip"][-1], 0.07)
+    assert mapped(robot([0, 0, 0, 0]), task).contents.notes == ("'arm' is read in deg", "'grip' is read in percent")
+
+
+def test_joints_in_another_unit_are_refused_before_training(kit):
+    task = arm_task(kit)
+    said = r"episode 0: 'arm' reaches 90; joints are in rad, at most 2 pi: .* unit: {arm: deg}"
+    with pytest.raises(RecordingError, match=said):
+        first(mapped(robot([90, 0, 0, 0.05]), task))
+    meant = arm_task(kit, unit={"arm": "rad", "grip": "m"})
+    assert first(mapped(robot([90, 0, 0, 1]), meant)).actions[-1].tolist() == [90, 0, 0, 1]
+
+
+def test_an_opening_in_another_unit_is_said(kit, caplog):
+    first(mapped(robot([1, 0, 0, 1]), arm_task(kit)))
+    assert "'grip' reaches 1; an opening is in m, of this task at most 0.08: name its unit" in caplog.messages[0]
+
+
+def test_a_data_set_of_degrees_is_not_trained(kit):
+    task = arm_task(kit)
+    rows = np.full((4, 3), 90.0)
+    dataset = Dataset(
+        {"arm": rows, "grip": np.zeros((4, 1))}, np.zeros((4, 4)), np.arange(4), np.array([4]), ("",),
+        np.zeros(1, np.uint64), task.name, task.signature(),
+    )  # fmt: skip
+    with pytest.raises(RecordingError, match="data set: 'arm' reaches 90; joints are in rad, at most 2 pi"):
+        dataset.validate(task)
+    dataset.validate(arm_task(kit, unit={"arm": "rad"}))
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        ({"arm": "furlong"}, "unit of 'arm' is 'furlong'; valid for joints are rad, deg"),
+        ({"arm": "percent"}, "unit of 'arm' is 'percent'; valid for joints are rad, deg"),
+        ({"leg": "deg"}, "data: unit names 'leg', which the task lacks; valid are arm, grip"),
+    ],
+)
+def test_a_unit_that_nobody_knows_is_refused(kit, unit, said):
+    with pytest.raises(TaskError, match=said):
+        arm_task(kit, unit=unit)

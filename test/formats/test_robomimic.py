@@ -99,3 +99,40 @@ def test_a_truncated_file_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(RecordingError, match=r"set\.hdf5 is damaged or of another kind"):
         open_source(path)
+
+
+def test_arrays_in_groups_are_read_by_their_path(tmp_path):
+    def nest(file):
+        for demo in file["data"].values():
+            demo["obs/cam/left"] = np.ones((3, 2))
+
+    convert(open_source(make(tmp_path / "set.hdf5", change=nest)), tmp_path / "out.zarr", "zarr")
+    for path in ("set.hdf5", "out.zarr"):
+        np.testing.assert_array_equal(
+            next(open_source(tmp_path / path).episodes()).observations["cam/left"], np.ones((3, 2))
+        )
+
+
+def test_demonstrations_of_different_types_are_refused(tmp_path):
+    def scale(file):
+        del file["data/demo_2/obs/agentview_image"]
+        file["data/demo_2/obs/agentview_image"] = np.full((3, 8, 8, 3), 0.5, np.float32)
+
+    with pytest.raises(
+        RecordingError,
+        match="'agentview_image' is float32 in data/demo_2 and uint8 in data/demo_0, so perhaps of another",
+    ):
+        open_source(make(tmp_path / "set.hdf5", change=scale))
+
+
+def test_float_pictures_of_different_scales_are_refused(tmp_path):
+    def scale(file):
+        for number, most in ((0, 0.0), (2, 255.0), (10, 1.0)):  # black ones have any scale
+            del file[f"data/demo_{number}/obs/agentview_image"]
+            file[f"data/demo_{number}/obs/agentview_image"] = np.full((3, 8, 8, 3), most, np.float32)
+
+    source = open_source(make(tmp_path / "set.hdf5", change=scale))
+    with pytest.raises(
+        RecordingError, match="are 0 to 1 in data/demo_10, and go beyond 1 in data/demo_2; valid is one"
+    ):
+        convert(source, tmp_path / "out.zarr", "zarr")

@@ -118,3 +118,25 @@ def test_a_task_that_names_what_the_set_lacks_is_refused(root, tmp_path):
         RecordingError, match=r"names the key 'keypoint'; valid are data/state \(5,\), data/action \(2,\)"
     ):
         mapped(open_source(make(tmp_path / "set")), pusht(root, observation={"block_keypoints": "keypoint"}))
+
+
+def test_arrays_in_groups_are_read_by_their_path(tmp_path):
+    path = make(tmp_path / "set", **{"data/cam/left": np.arange(6.0)[:, None]})
+    contents = open_source(path).contents
+    assert [(item.name, item.key) for item in contents.columns] == [
+        ("cam/left", "data/cam/left"),
+        ("state", "data/state"),
+    ]
+    convert(open_source(path), tmp_path / "out.hdf5", "robomimic")
+    first, second = open_source(tmp_path / "out.hdf5").episodes()
+    assert [*first.observations["cam/left"], *second.observations["cam/left"]] == list(range(6))
+
+
+def test_a_column_that_has_the_name_of_the_action_is_refused(tmp_path):
+    from odd_sets import Memory, counted
+
+    from bid_ros.formats import Column
+
+    columns = (Column("action", (2,), "float32"),)
+    with pytest.raises(RecordingError, match="a column is called 'action'; valid in zarr is a name that nothing else"):
+        convert(Memory(columns, columns[0], counted().held), tmp_path / "out", "zarr")

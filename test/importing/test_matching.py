@@ -30,6 +30,12 @@ def test_a_feature_is_found_by_its_name_or_by_the_key_of_data_sets(kit, policy):
     assert state.columns == (Part(feature="first", at=(2,)), Part(feature="rest", at=(1, 0)))
 
 
+def test_a_unit_of_data_sets_is_that_of_the_policy(kit, policy):
+    task = kit.task_for(policy, data={"unit": {"observation.state": "deg"}})
+    (state,) = space_for(policy, task).observation
+    assert state.columns == (Part(feature="observation.state", at=(0, 1, 2), unit="deg"),)
+
+
 def test_a_description_of_a_person_comes_first(kit, policy):
     task = kit.task_for(policy)
     given = Space(action=(Part(feature="action", scale=2.0),))

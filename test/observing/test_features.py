@@ -27,7 +27,7 @@ from bid_ros.core.topics import (
     recorded_topics,
 )
 from bid_ros.nodes.topics import message_type
-from bid_ros.observing.features import extract
+from bid_ros.observing.features import carries, extract
 from bid_ros.recording.definitions import check_vectors
 from bid_ros.recording.reader import BagReader
 
@@ -68,32 +68,63 @@ def test_pose_gripper_and_joints(pose):
     np.testing.assert_array_equal(extract(POSITION, pose), [0.4, -0.1, 0.2])
     np.testing.assert_allclose(extract(ROTATION, pose), matrix_to_6d(matrix_from_vector([0, 0, 0.7])), atol=1e-12)
     np.testing.assert_array_equal(extract(WIDTH, ArmStatus(gripper_width=0.03)), [0.03])
-    joints = JointState(position=[0.1 * number for number in range(9)])
+    joints = JointState(position=[0.1 * number for number in range(7)])
     np.testing.assert_allclose(extract(JOINTS, joints), 0.1 * np.arange(7))
+    with pytest.raises(ObservationError, match="valid are 7 finite numbers"):  # nothing says which of nine they are
+        extract(JOINTS, JointState(position=[0.0] * 9))
     assert stamp_ns(pose) == 1_500_000_007
 
 
 FR3 = [f"fr3_joint{number}" for number in range(1, 8)]
 UR = [f"left_{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
+SO101 = ["shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll"]
 FINGERS = {
+    5: ["gripper"],
     7: ["fr3_finger_joint1", "fr3_finger_joint2"],
     6: ["left_left_finger_joint", "robotiq_85_left_knuckle_joint"],
 }
 
 
-@pytest.mark.parametrize("arm", [FR3, UR, ["joint_a", "joint_b", "joint_c"]], ids=["franka", "ur", "other"])
+@pytest.mark.parametrize("arm", [FR3, UR, SO101], ids=["franka", "ur", "other"])
 @pytest.mark.parametrize("order", ["base to flange", "alphabet", "reversed"])
 @pytest.mark.parametrize("velocity", ["none", "NaN of the fingers", "NaN", "all"])
 def test_joints_are_found_by_their_names(arm, order, velocity):
     angle = {name: 0.1 * number for number, name in enumerate([*arm, *FINGERS.get(len(arm), [])])}
     names = {"alphabet": sorted(angle), "reversed": [*angle][::-1]}.get(order, [*angle])
-    if len(arm) == 3:
-        names = [*angle]  # of which nobody knows another order
     speeds = {"none": [], "NaN": [math.nan] * len(names), "all": [0.0] * len(names)}
     speeds["NaN of the fingers"] = [0.0 if name in arm else math.nan for name in names]
     message = JointState(name=names, position=[angle[name] for name in names], velocity=speeds[velocity])
-    found = extract(Feature("joint_positions", "joints", (len(arm),)), message)
+    said = tuple(arm) if arm is SO101 else ()
+    found = extract(Feature("joint_positions", "joints", (len(arm),), names=said), message)
     np.testing.assert_allclose(found, 0.1 * np.arange(len(arm)))
+
+
+def test_joints_that_no_name_orders_are_refused():
+    message = JointState(name=sorted(SO101), position=[0.0] * 5)
+    with pytest.raises(ObservationError, match="comes with joints elbow_flex, shoulder_lift, .* order .* is not known"):
+        extract(Feature("arm", "joints", (5,)), message)
+    names = ("base", *SO101[1:])
+    with pytest.raises(ObservationError, match="lacks the joints base; the message has elbow_flex, shoulder_lift"):
+        extract(Feature("arm", "joints", (5,), names=names), message)
+    message.position = message.position[:4]
+    with pytest.raises(ObservationError, match="comes with 4 positions of 5 joints"):
+        extract(Feature("arm", "joints", (5,), names=names), message)
+
+
+def test_a_vector_of_a_joint_state_is_taken_by_its_names():
+    message = JointState(name=["b", "a", "c"], position=[2.0, 1.0, 3.0], effort=[0.2, 0.1, 0.3])
+    feature = Feature(
+        "load", "vector", (2,), topic="joints", type="sensor_msgs/msg/JointState", field="effort", names=("a", "b")
+    )
+    np.testing.assert_array_equal(extract(feature, message), [0.1, 0.2])
+
+
+def test_joints_of_a_gripper_are_not_those_of_the_arm():
+    gripper = JointState(name=FINGERS[7], position=[0.0, 0.0])
+    assert not carries(JOINTS, gripper) and carries(JOINTS, JointState(name=FR3, position=[0.0] * 7))
+    named = replace(JOINTS, names=tuple(FR3))
+    assert not carries(named, gripper) and not carries(named, JointState(name=UR, position=[0.0] * 6))
+    assert carries(WIDTH, gripper)
 
 
 def test_another_number_of_joints_is_refused():

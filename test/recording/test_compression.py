@@ -131,6 +131,22 @@ def test_the_name_of_raw_images_finds_compressed_ones_and_prefers_raw(make_run, 
         assert reader.recorded_name(topic) == f"/{topic}"
 
 
+def test_a_raw_topic_without_messages_gives_way_to_compressed_ones(make_run, task, tmp_path, kit):
+    run = make_run()
+    cameras = {camera_topic(name) for name in ("third_person", "wrist")}
+    with BagWriter(tmp_path / "both") as writer:
+        for name in cameras:
+            kit.add_topic(writer, name)
+            packed = find_definition(COMPRESSED_IMAGE_TYPE)
+            writer.add_topic(f"/{name}{COMPRESSED}", packed, encode=find_codec("png").encode)
+        for topic in {topic for _, topic, _ in run.ordered()} - cameras:
+            run_add(writer, topic)
+        for received, topic, item in run.ordered():
+            name = f"/{topic}{COMPRESSED}" if topic in cameras else f"/{topic}"
+            assert writer.write(name, received, serialize_message(item))
+    assert build_dataset([tmp_path / "both"], task).sha256 == build_dataset([run.write(tmp_path / "raw")], task).sha256
+
+
 def test_an_image_that_cannot_be_compressed_is_counted_and_the_rest_is_recorded(tmp_path, picture, kit):
     with BagWriter(tmp_path / "bag") as writer:
         writer.add_topic("/image", find_definition(COMPRESSED_IMAGE_TYPE), encode=find_codec("png").encode)

@@ -110,6 +110,19 @@ def test_joints_are_those_that_were_streamed_and_interpolated(task, kit):
     np.testing.assert_allclose(actions[:, 7], [0.0, 0.0, 0.002, 0.004])
 
 
+def test_joints_are_commanded_by_their_names(task, kit):
+    names = [f"fr3_joint{number}" for number in range(1, 8)]
+    for said, called in (((), names), (tuple("gfedcba"), [*"gfedcba"])):
+        references = References(replace(task, action=(Feature("arm", "joints", (7,), names=said),)))
+        for milliseconds in (0, 20):
+            references.add(status(kit, milliseconds, 0.4))
+            message = JointState(
+                name=sorted(called)[::-1], position=[0.1 * called.index(name) for name in sorted(called)[::-1]]
+            )
+            references.add_joints(kit.stamped(message, START + milliseconds * MS, "base"))
+        np.testing.assert_allclose(at(references, 10)[0][0], 0.1 * np.arange(7))
+
+
 def test_rows_without_commanded_joints_are_not_known(task, kit):
     references = References(replace(task, action=(Feature("arm", "joints", (7,)),)))
     for milliseconds in (0, 20, 40, 400):

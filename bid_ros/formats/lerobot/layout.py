@@ -21,6 +21,7 @@ IMAGES: Final = "observation.images."
 NUMBERS: Final = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool")
 CHUNK: Final = 1000  # files in one folder
 GROUP: Final = 2  # frames from one whole picture of a video to the next
+NO_TEXT: Final = "task"  # of an episode without a text, in a data set without a task: LeRobot asks for one
 DEFAULTS: Final = {
     "timestamp": "float32",
     **dict.fromkeys(("frame_index", "episode_index", "index", "task_index"), "int64"),
@@ -76,21 +77,31 @@ def plan_of(contents: Contents, options: Options) -> ColumnPlan:
                 f"image '{column.name}' of {column.shape[0]} x {column.shape[1]} pixels cannot be a video; valid are "
                 "even sizes, or --images png"
             )
-    vectors, features = _vectors([column for column in contents.columns if not column.image])
+    vectors, features = _vectors(contents.columns)
     features[ACTION] = _numeric([contents.action], contents.action.names)
     for name, key in images.items():
         features[key] = _image(next(column for column in contents.columns if column.name == name), video, round(rate))
     if "stamps" in contents.extras:
         features[STAMP] = {"dtype": "int64", "shape": [1], "names": None}
+    _check_keys([*vectors, *images.values()])
     for key, dtype in DEFAULTS.items():
         features[key] = {"dtype": dtype, "shape": [1], "names": None}
     return ColumnPlan(round(rate), images, vectors, features, video)
 
 
+def _check_keys(keys: Sequence[str]) -> None:
+    """Raise RecordingError for a key that stands for two columns, or is no path: videos are in folders of their keys."""
+    for key in keys:
+        if keys.count(key) > 1 or not {"", ".", ".."}.isdisjoint(key.split("/")):
+            raise RecordingError(
+                f"LeRobot cannot hold the feature '{key}'; valid is a name of one column and of a path"
+            )
+
+
 def _vectors(columns: Sequence[Column]) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, Any]]]:
-    packed = [column for column in columns if np.dtype(column.dtype).kind == "f"]
-    if any(column.name == "state" for column in columns):
-        packed = []
+    taken = any(column.name == "state" for column in columns)
+    columns = [column for column in columns if not column.image]
+    packed = [column for column in columns if np.dtype(column.dtype).kind == "f" and not taken]
     vectors: dict[str, tuple[str, ...]] = {}
     features: dict[str, dict[str, Any]] = {}
     if packed:
@@ -150,6 +161,7 @@ class Layout:
         columns: what was observed; the key of each is its feature.
         action: what was commanded.
         left: one sentence for each thing that is not read.
+        notes: one sentence for each name that is not as the files say.
     """
 
     root: Path
@@ -157,6 +169,7 @@ class Layout:
     columns: tuple[Column, ...]
     action: Column
     left: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def fps(self) -> float:
@@ -199,20 +212,22 @@ def read_layout(root: Path, version: str) -> Layout:
             raise RecordingError(f"LeRobot data set {root} has fps {fps:g}; valid is a positive number")
         features = dict(info["features"])
         commanded = next((key for key in ACTIONS if key in features), "")
-        columns: dict[str, Column] = {}
+        columns: list[Column] = []
         left = []
-        # Keys of observations come first: another one of the same name is left out.
+        # Keys of observations come first: another one of the same name gets a longer one.
         for key in sorted(features, key=lambda key: not key.startswith((OBSERVATION, "next."))):
             if key in DEFAULTS or key in (commanded, STAMP):
                 continue
             reason = _unread(key, features[key])
-            column = None if reason else _read_column(key, features[key])
-            if column is None or column.name in columns:
-                left.append(f"{key} is not read: {reason or 'another feature is called so'}")
+            if reason:
+                left.append(f"{key} is not read: {reason}")
             else:
-                columns[column.name] = column
+                columns.append(_read_column(key, features[key]))
+        named, notes = _told_apart(columns)
         action = replace(_read_column(commanded, features[commanded]), name=ACTION) if commanded else NO_ACTION
-        return Layout(root, info, tuple(columns.values()), action, tuple(left))
+        held = (*named, action) if commanded else named
+        unnamed = [_unnamed(column, features[column.key]) for column in held]
+        return Layout(root, info, named, action, tuple(left), (*notes, *filter(None, unnamed)))
 
 
 def _unread(key: str, feature: Mapping[str, Any]) -> str:
@@ -234,12 +249,41 @@ def _read_column(key: str, feature: Mapping[str, Any]) -> Column:
         shape = (shape[1], shape[2], shape[0])  # some data sets name the channels first; the frames are the same
     if image and (len(shape) == 2 or shape[2] == 1):
         shape = (*shape[:2], 3)  # of a grey camera, read as rgb, as its live images are
-    if isinstance(names, dict):  # of old data sets: {"motors": [...]}
-        names = next(iter(names.values()), None)
-    flat = () if image or not isinstance(names, list) else tuple(map(str, names))
+    flat = () if image else tuple(_flat(names))
     if len(flat) != int(np.prod(shape)):
         flat = ()
     codec = str((feature.get("info") or {}).get("video.codec") or "video") if feature["dtype"] == "video" else ""
-    name = key.removeprefix(IMAGES if image else OBSERVATION).removeprefix(OBSERVATION)
-    aside = not key.startswith(OBSERVATION)
-    return Column(name, shape, "uint8" if image else feature["dtype"], image, flat, key, codec, aside)
+    name = key.removeprefix(IMAGES if image and key.startswith(IMAGES) else OBSERVATION)
+    return Column(
+        name, shape, "uint8" if image else feature["dtype"], image, flat, key, codec, not key.startswith(OBSERVATION)
+    )
+
+
+def _flat(names: Any) -> list[str]:
+    """Return the names of values in order: a list, lists in a list, or lists by a word, as ``{"motors": [...]}``."""
+    if isinstance(names, dict):
+        names = list(names.values() if any(isinstance(each, list) for each in names.values()) else names)
+    if isinstance(names, list | tuple):
+        return [name for each in names for name in _flat(each)]
+    return [] if names is None else [str(names)]
+
+
+def _unnamed(column: Column, feature: Mapping[str, Any]) -> str:
+    """Return a sentence if the names of values are not as many as these, and so not read."""
+    found = [] if column.image else _flat(feature.get("names"))
+    if not found or len(found) == column.size:
+        return ""
+    return f"{column.key} has {len(found)} names for {column.size} values, which are not read"
+
+
+def _told_apart(columns: Sequence[Column]) -> tuple[tuple[Column, ...], list[str]]:
+    """Return columns with different names: one that has the name of another keeps more of its key."""
+    found: dict[str, Column] = {}
+    notes = []
+    for column in columns:
+        if column.name in found:
+            longer = column.key.removeprefix(OBSERVATION) if column.image else column.key
+            notes.append(f"{column.key} is called {longer}: {found[column.name].key} has the name {column.name}")
+            column = replace(column, name=longer)
+        found[column.name] = column
+    return tuple(found.values()), notes

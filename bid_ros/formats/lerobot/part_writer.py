@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bid_ros.formats.base import EXTRAS as KEPT
 from bid_ros.formats.base import Contents, DataEpisode, Options, lost_extras
-from bid_ros.formats.files import head, read_about, read_json, write_json
-from bid_ros.formats.lerobot.layout import CHUNK, SIDECAR, plan_of
+from bid_ros.formats.files import head, read_about, read_json, to_key, write_json
+from bid_ros.formats.lerobot.layout import CHUNK, NO_TEXT, SIDECAR, plan_of
 from bid_ros.formats.lerobot.tables import arrow, part_arrays, part_table, schema_of
 from bid_ros.formats.lerobot.video import av, encode
 
@@ -109,10 +109,10 @@ class PartWriter:
         for name, key in self.plan.images.items():
             stats[key] = image_stats(episode.observations[name])
             if self.plan.video:
-                encode(episode.observations[name], folder / f"{key}.mp4", self.plan.fps, self._quality)
+                encode(episode.observations[name], folder / f"{to_key(key)}.mp4", self.plan.fps, self._quality)
         (folder / STATS).write_text(json.dumps(stats))
 
-    def stats(self, part: Path, episode: int, first: int, task: int) -> dict[str, Stats]:
+    def stats(self, part: Path, episode: int, first: int, tasks: NDArray[np.int64]) -> dict[str, Stats]:
         """Return the statistics of an episode by feature, with those of the columns that number it."""
         found: dict[str, Stats] = read_json(part / STATS)
         rows = read_about(part)["rows"]
@@ -121,19 +121,30 @@ class PartWriter:
             name: [value + first for value in values] if name not in ("std", "count") else values
             for name, values in ramp.items()
         }
-        for name, value in (("episode_index", episode), ("task_index", task)):
-            constant = {key: [0.0] if key == "std" else [float(value)] for key in ramp}
-            found[name] = {**constant, "count": [rows]}
+        constant = {key: [0.0] if key == "std" else [float(episode)] for key in ramp}
+        found["episode_index"] = {**constant, "count": [rows]}
+        found["task_index"] = vector_stats(tasks)
         return {key: found[key] for key in self.plan.features}
 
     def tasks(self, parts: Sequence[Path]) -> dict[str, int]:
         """Return the number of each task's text, in the order in which the episodes bring them."""
-        texts = dict.fromkeys(self.text(part) for part in parts)
+        texts = dict.fromkeys(text for part in parts for _, text in self.texts(part))
         return {text: number for number, text in enumerate(texts)}
 
-    def text(self, part: Path) -> str:
-        """Return the text of an episode's task; LeRobot asks for one."""
-        return read_about(part)["text"] or self.contents.task or "task"
+    def texts(self, part: Path) -> list[tuple[int, str]]:
+        """Return (first row, text) of each run of rows with the same task; LeRobot asks for a text."""
+        about, unsaid = read_about(part), self.contents.task or NO_TEXT
+        return [(first, text or unsaid) for first, text in about["texts"] or [(0, about["text"])]]
+
+    def unique_texts(self, part: Path) -> list[str]:
+        """Return the different texts of an episode in order."""
+        return list(dict.fromkeys(text for _, text in self.texts(part)))
+
+    def row_tasks(self, part: Path, tasks: Mapping[str, int]) -> NDArray[np.int64]:
+        """Return the number of each row's task ``(T,)``."""
+        runs = self.texts(part)
+        ends = [*(first for first, _ in runs[1:]), read_about(part)["rows"]]
+        return np.repeat([tasks[text] for _, text in runs], np.diff([0, *ends])).astype(np.int64)
 
     def write_side(self, parts: Sequence[Path], target: Path) -> None:
         """Write what LeRobot has no place for."""

@@ -1,8 +1,7 @@
-"""Parquet tables of a LeRobotDataset, as the package ``datasets`` reads them, and the source over them."""
+"""Parquet tables of a LeRobotDataset, as the package ``datasets`` reads them."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,10 +12,9 @@ from numpy.typing import NDArray
 from bid_ros.cameras.image import unpacked
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
-from bid_ros.formats.base import Column, Contents, DataEpisode, row_stamps
-from bid_ros.formats.files import STAMP, read_json, read_sidecar, readable
-from bid_ros.formats.lerobot.layout import SIDECAR, ColumnPlan, Layout
-from bid_ros.formats.lerobot.video import decode
+from bid_ros.formats.base import Column, DataEpisode
+from bid_ros.formats.files import STAMP, readable
+from bid_ros.formats.lerobot.layout import ColumnPlan
 
 LIST_OF_VERSION: Final = {"v2.1": "Sequence", "v3.0": "List"}  # how the package datasets names a list
 
@@ -88,14 +86,14 @@ def _column(pyarrow: Any, values: NDArray[Any], kind: Any) -> Any:
     return flat if values.shape[1] == 1 else pyarrow.FixedSizeListArray.from_arrays(flat, type=kind)
 
 
-def numbered(table: Any, episode: int, first: int, task: int) -> Any:
-    """Return the table of an episode with its number, the number of its first row and of its task."""
+def numbered(table: Any, episode: int, first: int, tasks: NDArray[np.int64]) -> Any:
+    """Return the table of an episode with its number, the number of its first row and of each row's task."""
     pyarrow, _ = arrow()
     rows = table.num_rows
     found = {
         "episode_index": np.full(rows, episode),
         "index": np.arange(first, first + rows),
-        "task_index": np.full(rows, task),
+        "task_index": tasks,
     }
     for name, values in found.items():
         at = table.schema.get_field_index(name)
@@ -120,7 +118,7 @@ class Rows:
             self._file = parquet.ParquetFile(path)
             sizes = [self._file.metadata.row_group(at).num_rows for at in range(self._file.metadata.num_row_groups)]
             self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        self._held: tuple[tuple[int, int], Any] | None = None
+        self._held: tuple[tuple[Any, ...], Any] | None = None
 
     @property
     def count(self) -> int:
@@ -138,8 +136,11 @@ class Rows:
                 raise RecordingError(f"{self.path} lacks the column {missing[0]}")
             low = int(np.searchsorted(self._starts, first, side="right")) - 1
             high = int(np.searchsorted(self._starts, end, side="left"))
-            if self._held is None or self._held[0] != (low, high):
-                self._held = ((low, high), self._file.read_row_groups(list(range(low, high)), columns=list(names)))
+            if self._held is None or self._held[0] != (low, high, *names):
+                self._held = (
+                    (low, high, *names),
+                    self._file.read_row_groups(list(range(low, high)), columns=list(names)),
+                )
             return self._held[1].slice(first - int(self._starts[low]), rows)
 
 
@@ -184,108 +185,3 @@ def pictures(table: Any, column: Column, path: Path) -> NDArray[np.uint8]:
 def to_png(image: NDArray[np.uint8]) -> bytes:
     """Return an rgb image as PNG."""
     return bytes(cv2.imencode(".png", np.ascontiguousarray(image[..., ::-1]))[1])
-
-
-EPISODE: Final = Column("episode_index", (), "int64", key="episode_index")
-STAMPS: Final = Column(STAMP, (), "int64", key=STAMP)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where an episode is.
-
-    Attributes:
-        number: its number.
-        length: its rows.
-        text: its task in words.
-        data: Parquet file of its rows.
-        first: number of its first row in that file.
-        videos: file of each video by key, and the time of its first frame in it, s.
-    """
-
-    number: int
-    length: int
-    text: str
-    data: Path
-    first: int
-    videos: Mapping[str, tuple[Path, float]]
-
-
-class LeRobotSource:
-    """Reads a data set whose layout and places are known.
-
-    Args:
-        name: of the format.
-        layout: what the data set says of itself.
-        places: its episodes in order.
-    """
-
-    def __init__(self, name: str, layout: Layout, places: Sequence[Place]) -> None:
-        self._layout, self._places = layout, tuple(places)
-        lengths = tuple(place.length for place in places)
-        side = layout.root / SIDECAR
-        added: Any = read_json(side) if side.exists() else None
-        self._side = read_sidecar(added, added.get("episodes", []) if isinstance(added, dict) else [], lengths)
-        extras = self._side.extras | {"text"}
-        if STAMP not in layout.info["features"]:
-            extras -= {"stamps"}
-        self.contents = Contents(
-            name,
-            layout.columns,
-            layout.action,
-            lengths,
-            layout.fps,
-            self._side.task,
-            self._side.signature,
-            extras,
-            layout.left,
-        )
-        self._rows: Rows | None = None
-
-    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
-        """Return the episodes from number ``start`` on. Raises RecordingError where the files are damaged."""
-        for place in self._places[start:]:
-            yield self._episode(place, names)
-
-    def _episode(self, place: Place, names: Collection[str] | None) -> DataEpisode:
-        layout, stamped = self._layout, "stamps" in self.contents.extras
-        tabled = [column for column in layout.tabled() if column.wanted(names)]
-        commanded = [layout.action] if layout.action.size else []
-        columns = [*commanded, EPISODE, *tabled, *([STAMPS] if stamped else [])]
-        table = self._table(place, [column.key for column in columns])
-        if (numbers(table, EPISODE, place.data) != place.number).any():
-            raise RecordingError(f"{place.data}: the rows of episode {place.number} are not where the data set says")
-        observations: dict[str, NDArray[Any]] = {}
-        for column in layout.columns:
-            if not column.wanted(names):
-                continue
-            if column.key in place.videos:
-                path, begin = place.videos[column.key]
-                observations[column.name] = decode(path, begin, place.length, layout.fps, column.shape)
-            else:
-                read = pictures if column.image else numbers
-                observations[column.name] = read(table, column, place.data)
-        stamps = numbers(table, STAMPS, place.data) if stamped else row_stamps(place.length, layout.fps)
-        known: dict[str, Any] = {"seed": place.number, "text": place.text} | self._side.about(place.number)
-        actions = numbers(table, layout.action, place.data) if commanded else np.zeros((place.length, 0), np.float32)
-        return DataEpisode(observations, actions, np.asarray(stamps), **known)
-
-    def _table(self, place: Place, names: Sequence[str]) -> Any:
-        if self._rows is None or self._rows.path != place.data:
-            self._rows = Rows(place.data)
-        return self._rows.read(place.first, place.length, names)
-
-
-def checked_places(layout: Layout, places: Sequence[Place]) -> Sequence[Place]:
-    """Return the places. Raises RecordingError unless they are all that ``info.json`` says."""
-    said = (layout.info.get("total_episodes"), layout.info.get("total_frames"))
-    found = (len(places), sum(place.length for place in places))
-    if said != found:
-        raise RecordingError(
-            f"LeRobot data set {layout.root} has {found[0]} episodes of {found[1]} rows; its info.json says "
-            f"{said[0]} of {said[1]}"
-        )
-    wrong = [place.number for at, place in enumerate(places) if place.number != at or place.length < 1]
-    if wrong or not places:
-        raise RecordingError(f"LeRobot data set {layout.root} lacks an episode or has an empty one: {wrong[:1]}")
-    return places

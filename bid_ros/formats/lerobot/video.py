@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,38 +84,108 @@ def join(parts: Sequence[Path], target: Path) -> None:
             offset = end
 
 
-def decode(path: Path, begin: float, count: int, fps: float, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Return ``count`` frames of a video.
+@dataclass(frozen=True)
+class Frames:
+    """Where the frames of an episode are.
+
+    Attributes:
+        path: file of the video.
+        rows: rows of all episodes in it. If it has as many frames, they are counted; else they are found by their time.
+        end: end of the last row in it by time stamps, s.
+        first: rows in it before those of the episode.
+        begin: time in it from which the episode's time stamps count, s.
+    """
+
+    path: Path
+    rows: int
+    end: float
+    first: int = 0
+    begin: float = 0.0
+
+    def count(self) -> int:
+        """Return the number of frames in the file. Raises RecordingError if it is missing or damaged."""
+        with _track(self.path) as (container, stream):
+            return _count(container, stream)
+
+
+@contextmanager
+def _track(path: Path) -> Iterator[tuple[Any, Any]]:
+    """Open the video of a file."""
+    if not path.exists():
+        raise RecordingError(f"video {path} does not exist")
+    with _opened(path) as container:
+        (stream,) = container.streams.video[:1]
+        yield container, stream
+
+
+def _count(container: Any, stream: Any) -> int:
+    return int(stream.frames) or sum(1 for packet in container.demux(stream) if packet.size)
+
+
+def decode(
+    frames: Frames, rows: NDArray[np.int64], stamps: NDArray[np.float64], fps: float, shape: tuple[int, ...]
+) -> NDArray[np.uint8]:
+    """Return the frames of some rows of an episode, ``(len(rows), *shape)`` rgb.
 
     Args:
-        path: the file.
-        begin: time of the first frame in the file, s.
-        count: number of frames, ``1 / fps`` apart.
-        fps: frames per second.
+        frames: where they are.
+        rows: numbers of the rows in the episode, ascending.
+        stamps: ``(T,)`` time stamp of each row of the episode, s.
+        fps: rows per second.
         shape: of one frame, ``(height, width, 3)``.
 
     Raises:
-        RecordingError: the file is missing or damaged, lacks one of the frames, or has another size.
+        RecordingError: the file is missing or damaged, lacks one of the frames, has frames of which nothing says whose
+            they are, or frames of another size, or distances.
     """
-    frames = np.empty((count, *shape), np.uint8)
-    if not path.exists():
-        raise RecordingError(f"video {path} does not exist")
-    found = 0
-    with _opened(path) as container:
-        (stream,) = container.streams.video[:1]
-        container.seek(int(max(0.0, begin - 0.5 / fps) / stream.time_base), stream=stream)
+    found, pictures = 0, np.empty((len(rows), *shape), np.uint8)
+    with _track(frames.path) as (container, stream):
+        wanted, half = _times(container, stream, frames, rows, stamps, fps)
+        container.seek(int(max(0.0, wanted[0] - half) / stream.time_base), stream=stream)
         for frame in container.decode(stream):
             # Frames before the first one belong to the episode before, or lead to it from a whole picture.
-            if float(frame.pts * stream.time_base) < begin - 0.5 / fps:
+            time = float(frame.pts * stream.time_base)
+            if time < wanted[found] - half:
                 continue
-            late = float(frame.pts * stream.time_base) - begin - found / fps
-            if abs(late) > 0.5 / fps:
+            if time > wanted[found] + half:
                 break
-            picture = frame.to_ndarray(format="rgb24")
-            if picture.shape != shape:
-                raise RecordingError(f"video {path} has frames of {picture.shape}; the data set says {shape}")
-            frames[found] = picture
-            found += 1
-            if found == count:
-                return frames
-    raise RecordingError(f"video {path} lacks the frame at {begin + found / fps:.3f} s")
+            picture = _picture(frame, frames.path, shape)
+            while found < len(rows) and abs(time - wanted[found]) <= half:
+                pictures[found] = picture
+                found += 1
+            if found == len(rows):
+                return pictures
+    raise RecordingError(f"video {frames.path} lacks the frame at {wanted[found]:.3f} s")
+
+
+def _times(
+    container: Any,
+    stream: Any,
+    frames: Frames,
+    rows: NDArray[np.int64],
+    stamps: NDArray[np.float64],
+    fps: float,
+) -> tuple[NDArray[np.float64], float]:
+    """Return the time of each row's frame in the file, and how far from it the frame may be, s."""
+    count, rate = _count(container, stream), float(stream.average_rate or fps)
+    if count == frames.rows:
+        start = float((stream.start_time or 0) * stream.time_base)
+        return start + (frames.first + rows) / rate, 0.5 / rate
+    if count / rate > frames.end + 0.9 / fps:
+        raise RecordingError(
+            f"video {frames.path} has {count} frames for {frames.rows} rows, whose timestamps end after "
+            f"{frames.end:.3f} s: nothing says which frames are theirs; valid is a frame for each row"
+        )
+    return frames.begin + stamps[rows], 0.5 / max(rate, fps)
+
+
+def _picture(frame: Any, path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    parts = frame.format.components
+    if len(parts) == 1 and parts[0].bits > 8:
+        raise RecordingError(
+            f"video {path} has {parts[0].bits} bits of one channel, as distances have; valid is rgb of 8"
+        )
+    picture: NDArray[np.uint8] = frame.to_ndarray(format="rgb24")
+    if picture.shape != shape:
+        raise RecordingError(f"video {path} has frames of {picture.shape}; the data set says {shape}")
+    return picture

@@ -60,6 +60,7 @@ class Part:
         at: the columns, counted from 0. Empty: those behind the part before.
         scale, offset: of ``values``: the task's value is ``scale * column + offset``. One number, or one for each.
         order: of ``euler``: the axes in the order in which they are turned about. Small letters: about fixed axes.
+        unit: of ``values``: the columns are in deg, mm or another unit of ``bid_ros.core.units``, instead of a scale.
         degrees: of ``euler`` and ``rotation_vector``: angles are in degrees.
         positive: of an observed quaternion: the component that is not negative. The two signs are the same rotation;
             take one that is far from 0, as it was in training. That of a tool which points down is x or y, not w.
@@ -83,6 +84,7 @@ class Part:
     at: tuple[Steps, ...] = ()
     scale: float | Numbers = 1.0
     offset: float | Numbers = 0.0
+    unit: str = ""
     order: str = ""
     degrees: bool = False
     positive: Literal["x", "y", "z", "w"] = "w"
@@ -120,6 +122,7 @@ class Part:
             "closed": self.form in OPENINGS,
             "scale": self.form in (None, "values"),
             "offset": self.form in (None, "values") and not relative,
+            "unit": self.form in (None, "values") and self.scale == 1.0,
             "axes": relative,
             "observed": relative,
             "rotation": relative and self.axes == "tool",

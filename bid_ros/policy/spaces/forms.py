@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.core.errors import BundleError
+from bid_ros.core.errors import BundleError, TaskError
 from bid_ros.core.limits import Limits
 from bid_ros.core.rotation import (
     Array,
@@ -26,6 +26,7 @@ from bid_ros.core.rotation import (
     vector_from_matrix,
 )
 from bid_ros.core.task import Feature
+from bid_ros.core.units import conversion
 from bid_ros.policy.spaces.config import OPENINGS, ROTATIONS, Form, Part
 
 SMALLEST: Final = 1e-12  # a quaternion shorter than this is no rotation, and counts as none at all
@@ -175,6 +176,12 @@ def value_form(part: Part, feature: Feature, limits: Limits) -> ValueForm:
     if form in OPENINGS:
         return _opening(form, part, limits)
     scale, offset = (_broad(name, getattr(part, name), feature) for name in ("scale", "offset"))
+    if part.unit:
+        try:
+            factor, shift = conversion(part.unit, feature.kind, feature.name, limits)
+        except TaskError as error:
+            raise BundleError(f"space: {error}") from error
+        scale, offset = scale * factor, offset + (shift if part.reference == "absolute" else 0.0)
     return ValueForm(lambda columns: columns * scale + offset, lambda values: (values - offset) / scale)
 
 

@@ -1,14 +1,18 @@
 """The forms of rotations, held against SciPy."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from space_samples import six
+from space_samples import PLACE, six
 
+from bid_ros.core.errors import BundleError
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, vector_from_matrix
-from bid_ros.policy.spaces.forms import from_euler, from_quaternion, rotation_form, to_euler
+from bid_ros.core.task import Feature
+from bid_ros.policy.spaces.config import Part
+from bid_ros.policy.spaces.forms import from_euler, from_quaternion, rotation_form, to_euler, value_form
 
 TURNS = Rotation.random(40, rng=np.random.default_rng(0))
 MATRICES = TURNS.as_matrix().reshape(5, 8, 3, 3)
@@ -95,3 +99,24 @@ def test_the_component_that_is_positive_can_be_chosen(positive):
 def test_a_number_that_is_none_stays_none():
     for form, size in (("quaternion_wxyz", 4), ("rotation_vector", 3), ("rotation_6d_rows", 6), ("matrix", 9)):
         assert np.isnan(rotation_form(form).matrix(np.full((1, size), np.nan))).any()
+
+
+def test_columns_in_a_unit_become_rad_and_m():
+    limits = PLACE.limits
+    arm, grip, tool = Feature("arm", "joints", (2,)), Feature("grip", "gripper"), Feature("tool", "position")
+    for feature, unit, columns, expected in (
+        (arm, "deg", [90.0, -180.0], [np.pi / 2, -np.pi]),
+        (grip, "percent", [50.0], [(limits.gripper_min + limits.gripper_max) / 2]),
+        (tool, "mm", [1.0, 2.0, 3.0], [0.001, 0.002, 0.003]),
+    ):
+        form = value_form(Part(feature=feature.name, unit=unit), feature, limits)
+        np.testing.assert_allclose(form.task(np.array(columns)), expected)
+        np.testing.assert_allclose(form.network(np.array(expected)), columns)
+    step = value_form(
+        Part(feature="grip", unit="percent", reference="observed"), grip, replace(limits, gripper_min=0.01)
+    )
+    np.testing.assert_allclose(step.task(np.array([0.0])), [0.0])
+    with pytest.raises(BundleError, match="space: unit of 'arm' is 'mm'; valid for joints are rad, deg"):
+        value_form(Part(feature="arm", unit="mm"), arm, limits)
+    with pytest.raises(BundleError, match="'arm' has unit 'deg', which form 'values' with .* leave it out"):
+        Part(feature="arm", unit="deg", scale=2.0)

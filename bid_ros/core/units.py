@@ -1,0 +1,72 @@
+"""Units of data sets of others, and numbers that are hardly in the unit of their kind of feature."""
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import TaskError
+from bid_ros.core.limits import Limits
+
+ANGLES: Final = {"rad": 1.0, "deg": math.pi / 180}
+LENGTHS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001}
+PERCENT: Final = "percent"  # of the way from the gripper's smallest opening to its largest
+UNITS: Final[dict[str, dict[str, float]]] = {
+    "joints": ANGLES,
+    "position": LENGTHS,
+    "gripper": LENGTHS | {PERCENT: 0.01},
+    "vector": ANGLES | LENGTHS,
+}
+"""By kind of a feature: what a number in each unit is times, to be rad or m."""
+
+FULL_TURN: Final = 2 * math.pi * (1 + 1e-3)
+FARTHEST_M: Final = 10.0
+WIDEST: Final = 2.0  # times the task's largest opening
+
+
+def conversion(unit: str, kind: str, name: str, limits: Limits) -> tuple[float, float]:
+    """Return scale and offset that make rad or m of a number in a unit.
+
+    Args:
+        unit: one of :data:`UNITS` for the kind.
+        kind, name: of the feature.
+        limits: of the task, whose openings percent are of.
+
+    Raises:
+        TaskError: the unit is unknown, or not one of this kind.
+    """
+    valid = UNITS.get(kind, {})
+    if unit not in valid:
+        known = ", ".join(valid) or f"none: a feature of kind '{kind}' has no unit"
+        raise TaskError(f"unit of '{name}' is '{unit}'; valid for {kind} are {known}")
+    if unit == PERCENT:
+        return valid[unit] * (limits.gripper_max - limits.gripper_min), limits.gripper_min
+    return valid[unit], 0.0
+
+
+def doubt(kind: str, name: str, values: NDArray[np.float64], limits: Limits) -> str:
+    """Return why numbers are hardly in rad or m; empty if they may be.
+
+    Args:
+        kind, name: of the feature.
+        values: its numbers, any shape.
+        limits: of the task.
+    """
+    most = float(np.abs(values).max(initial=0.0, where=np.isfinite(values)))
+    valid = {
+        "joints": (FULL_TURN, "joints are in rad, at most 2 pi", "deg"),
+        "position": (FARTHEST_M, f"positions are in m, at most {FARTHEST_M:g}", "mm"),
+        "gripper": (
+            WIDEST * limits.gripper_max,
+            f"an opening is in m, of this task at most {limits.gripper_max:g}",
+            PERCENT,
+        ),
+    }
+    highest, said, other = valid.get(kind, (math.inf, "", ""))
+    if most <= highest:
+        return ""
+    return (
+        f"'{name}' reaches {most:.4g}; {said}: name its unit in the section data of the task file, such as "
+        f"unit: {{{name}: {other}}}"
+    )
