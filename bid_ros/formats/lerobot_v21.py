@@ -84,13 +84,13 @@ class LeRobotV21Writer(PartWriter):
             for text, number in tasks.items():
                 _line(stream, {"task_index": number, "task": text})
         videos = len(self.plan.images) * len(parts) if self.plan.video else 0
-        own = {
+        totals = {
             "total_videos": videos,
             "total_chunks": -(-len(parts) // CHUNK),
             "data_path": DATA,
             "video_path": VIDEO if videos else None,
         }
-        write_json(target / INFO, self.info(len(parts), first, len(tasks), own))
+        write_json(target / INFO, self.info(len(parts), first, len(tasks), totals))
         self.write_side(parts, target)
 
     def _stats(self, part: Path, number: int, first: int, tasks: NDArray[np.int64]) -> dict[str, Any]:

@@ -378,7 +378,14 @@ def openpi(root, vectors, pictures) -> None:
     (root / "meta").mkdir(parents=True)
     (root / "meta" / "info.json").write_text(json.dumps(info))
     (root / "meta" / "episodes.jsonl").write_text(json.dumps({"episode_index": 0, "tasks": ["go"], "length": rows}))
-    parquet.write_table(pyarrow.table({**columns, "episode_index": np.zeros(rows, np.int64)}), root / "data.parquet")
+    count = np.arange(rows)
+    columns |= {
+        "timestamp": np.float32(count / 10),
+        "frame_index": count,
+        "task_index": 0 * count,
+        "episode_index": 0 * count,
+    }
+    parquet.write_table(pyarrow.table(columns), root / "data.parquet")
 
 
 def test_lerobot_refuses_what_it_cannot_hold(source, tmp_path, golden):
