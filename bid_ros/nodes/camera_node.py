@@ -43,7 +43,9 @@ PARAMETERS = (
 )
 STALLED_PERIODS = 1.5  # without a pair, after which there is no heartbeat
 WAITING = "waiting for "
-VIEW_TIME = 0.25  # of the period, that must be left before the next scene for a picture that a person looks at
+# Of the period. A picture for a person must not be in the way: on a busy computer the images took longer than this
+# after their scene, and so much must be left before the next one.
+VIEW_TIME = 0.25
 REOPEN_S = 1.0  # between two tries to open a device that is lost, s
 
 
@@ -189,15 +191,15 @@ class CameraNode(BidNode):
             for camera in cameras:
                 self._deliver(camera, stamp_ns(scene), images[camera.name])
             for name in names:
-                if self._views.wanted(name) and self._has_time(scene):
+                if self._views.wanted(name) and self._has_time(scene, age_s):
                     picture = renderer.picture(name, *rendered_size(height, width))
                     self._views.offer(name, stamp_ns(scene), picture)
             names.append(names.pop(0))  # if time is short, the next picture is of another camera
 
-    def _has_time(self, scene: TwinScene) -> bool:
-        """Whether a picture for a person can be rendered before the next scene comes."""
-        left_ns = stamp_ns(scene) + self._period_ns - self.now_ns()
-        return self._newest_scene.empty() and left_ns > VIEW_TIME * self._period_ns
+    def _has_time(self, scene: TwinScene, took_s: float) -> bool:
+        """Whether a picture for a person can be rendered before the next scene, if the images took so long."""
+        needed_ns, left_ns = VIEW_TIME * self._period_ns, stamp_ns(scene) + self._period_ns - self.now_ns()
+        return self._newest_scene.empty() and NANOSECONDS * took_s < needed_ns < left_ns
 
     def _read(self, camera: CameraConfig) -> None:
         """Deliver the images of a device. One that is lost, or not there yet, is opened again until this node ends."""

@@ -29,7 +29,7 @@ from bid_ros.core.topics import (
     camera_view_topic,
 )
 from bid_ros.teleop.base import Command, DeviceDescriptor
-from bid_ros.teleop.cockpit import PICTURE_SILENT_S, Cockpit
+from bid_ros.teleop.cockpit import Cockpit
 from bid_ros.teleop.human import Controller, HumanDevice
 from bid_ros.teleop.page_said import PageSaid, read_said
 from bid_ros.teleop.page_server import LOOPBACK, SELF, PageServer, fingerprint, own_address, own_certificate
@@ -45,6 +45,7 @@ HELP: Final = """\
   follow my hand      the tool goes as far as you drag a pad, and turns as you turn the phone
 The arm moves only while a pad or a key is held. For a phone: --device-settings 'host: 0.0.0.0, certificate: self'"""
 NEWS_NS: Final = 150_000_000  # twice the time between two news
+LARGER_NS: Final = 350_000_000  # without a larger picture of a camera, after which small and new is better than large and old
 MOST_TOLD: Final = 100  # news of which the time is known
 
 
@@ -105,7 +106,7 @@ class Page(Controller):
     def __init__(self, options: PageSettings, task: Task, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._clock = clock
         self._images, self._pictures = _cameras(task, camera_topic), _cameras(task, camera_view_topic)
-        self._pictured_ns: dict[str, int] = {}  # by camera: when its last picture came
+        self._pictured_ns: dict[str, int] = {}  # by camera: when its last larger picture came
         self._silence_ns = round(options.silence_s * NANOSECONDS)
         self._lock = threading.Lock()
         self._said: PageSaid | None = None
@@ -154,18 +155,12 @@ class Page(Controller):
             self._cockpit.see(camera, now_ns)
             if topic in self._pictures:
                 self._pictured_ns[camera] = now_ns
-            # The policy's image is small; it is shown where there is nothing better.
-            if topic in self._pictures or self._age_s(camera, now_ns) > PICTURE_SILENT_S:
+            if topic in self._pictures or now_ns - self._pictured_ns.get(camera, -math.inf) > LARGER_NS:
                 self._server.show(camera, message)
         elif topic == TF_STATIC:
             self._views.hear(message)
         else:
             self._cockpit.hear(topic, message, now_ns)
-
-    def _age_s(self, camera: str, now_ns: int) -> float:
-        """Return the s since the last picture of a camera that is larger than the policy's."""
-        pictured_ns = self._pictured_ns.get(camera)
-        return math.inf if pictured_ns is None else (now_ns - pictured_ns) / NANOSECONDS
 
     def close(self) -> None:
         """Tell the browsers why the run ends, and end the server."""

@@ -224,7 +224,7 @@ def test_larger_pictures_are_shown_where_there_are_any(served):
         assert heights("image", 8, at_s=0.0) == [8]
         assert heights("view/compressed", 24, at_s=0.1) == [24]
         assert heights("image", 9, at_s=0.2) == [], "it has a larger one"
-        assert heights("image", 10, at_s=1.2) == [10], "nobody sends larger ones any more"
+        assert heights("image", 10, at_s=0.5) == [10], "nobody sends larger ones any more"
 
 
 def test_a_slow_browser_gets_fewer_images_and_not_older_ones(served):
