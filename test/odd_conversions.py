@@ -12,11 +12,25 @@ from hypothesis import strategies as st
 from odd_sets import Memory, change, edit_info, edit_lines, keep, seen, written
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats import FORMATS, Column, DataEpisode, Options, convert, open_source
+from bid_ros.formats import Column, DataEpisode, Options, convert, open_source
 from bid_ros.formats.base import EXTRAS
 from bid_ros.formats.lerobot.layout import NUMBERS
 
-NAMES = ("arm", "a", "a.b", "cam/rgb", "100%", "%2F", "état", "images.x", "state", ".x", "x y", "observation.x", "action")
+NAMES = (
+    "arm",
+    "a",
+    "a.b",
+    "cam/rgb",
+    "100%",
+    "%2F",
+    "état",
+    "images.x",
+    "state",
+    ".x",
+    "x y",
+    "observation.x",
+    "action",
+)
 TEXTS = ("", "Pick it.", "Drop it.\nThen stop.", "把它拿起来", "task")
 TARGETS = (
     ("lerobot_v30", "set", "png"), ("lerobot_v21", "set", "png"), ("lerobot_v30", "set", "video"),
@@ -35,7 +49,8 @@ def values(draw, rng: np.random.Generator, rows: int, column: Column) -> np.ndar
         ends = np.iinfo(kind)
         return rng.integers(ends.min, ends.max, shape, kind, endpoint=True)
     found = rng.normal(scale=10.0 ** rng.integers(-6, 4), size=shape).astype(kind)
-    found.reshape(-1)[rng.integers(found.size)] = draw(st.sampled_from([0.0, -0.0, min(1e30, np.finfo(kind).max), np.finfo(kind).tiny]))
+    special = [0.0, -0.0, min(1e30, np.finfo(kind).max), np.finfo(kind).tiny]
+    found.reshape(-1)[rng.integers(found.size)] = draw(st.sampled_from(special))
     if draw(st.integers(0, 40)) == 0:
         found.reshape(-1)[rng.integers(found.size)] = np.nan
     return found
@@ -47,7 +62,9 @@ def a_column(draw, name: str) -> Column:
         return Column(name, shape, draw(st.sampled_from(["uint8", "uint8", "uint8", "float32"])), image=True)
     shape = draw(st.sampled_from([(), (1,), (3,), (2, 2), (1, 2, 2)]))
     count = int(np.prod(shape))
-    names = draw(st.sampled_from([(), tuple(f"{name}.{at}" for at in range(count)), tuple(f"v{at}/ü" for at in range(count))]))
+    names = draw(
+        st.sampled_from([(), tuple(f"{name}.{at}" for at in range(count)), tuple(f"v{at}/ü" for at in range(count))])
+    )
     return Column(name, shape, draw(st.sampled_from([*NUMBERS, "uint32"])), names=names)
 
 
@@ -75,7 +92,9 @@ def data_sets(draw) -> Memory:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
     columns = [a_column(draw, name) for name in names]
-    action = Column("action", draw(st.sampled_from([(1,), (3,), ()])), draw(st.sampled_from(["float32", "float64", "int64"])))
+    action = Column(
+        "action", draw(st.sampled_from([(1,), (3,), ()])), draw(st.sampled_from(["float32", "float64", "int64"]))
+    )
     episodes = [an_episode(draw, rng, columns, action) for _ in range(draw(st.integers(1, 3)))]
     extras = frozenset(draw(st.sets(st.sampled_from(sorted(EXTRAS)))))
     named = draw(st.booleans())
@@ -178,7 +197,10 @@ def check_edited(drawn: dict) -> None:
             new = {"length": len(rows)}
             edit_lines(path / "meta/episodes.jsonl", lambda line: line | (new if line["episode_index"] == 0 else {}))
         else:
-            change(path / "meta/episodes/chunk-000/file-000.parquet", lambda columns: _shorten(columns, len(rows), drawn["drift"]))
+            change(
+                path / "meta/episodes/chunk-000/file-000.parquet",
+                lambda columns: _shorten(columns, len(rows), drawn["drift"]),
+            )
         true = {row: stamps[row] for row in rows} | {row: row / 10 for row in range(first, sum(lengths))}
         try:
             source = open_source(path)

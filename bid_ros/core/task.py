@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import accumulate
 from pathlib import Path
@@ -79,7 +78,8 @@ class Feature:
         if not good:
             raise TaskError(f"feature '{self.name}' of kind '{self.kind}' has shape {self.shape}; valid is {valid}")
         _check_source(self)
-        if self.names and (self.kind not in ("joints", "vector") or not len(set(self.names)) == len(self.names) == self.size):
+        fitting = self.kind in ("joints", "vector") and len(set(self.names)) == len(self.names) == self.size
+        if self.names and not fitting:
             raise TaskError(
                 f"feature '{self.name}' of kind '{self.kind}' has names {list(self.names)}; valid are {self.size} "
                 "different ones, of joints or a vector"
@@ -273,7 +273,7 @@ def _check_data(data: DataKeys, task: Task) -> None:
 
 
 def _signed(feature: Feature) -> dict[str, object]:
-    """Return what a signature covers of a feature. What only some have is left out where it is not, so other signatures stay."""
+    """Return what a signature covers of a feature: what only some have is left out of others, whose signatures stay."""
     return {name: value for name, value in asdict(feature).items() if value or name not in (*SOURCE, "names")}
 
 

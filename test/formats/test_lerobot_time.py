@@ -149,6 +149,9 @@ def test_rows_that_were_deleted_beside_a_shared_video_keep_their_pictures(tmp_pa
     edit_info(path, total_frames=21)
     _, found = held(path)
     assert found == [list(range(3)), list(range(6, 9)), list(range(9, 17)), list(range(17, 24))]
-    change(path / EPISODES, lambda columns: columns.update({"videos/observation.images.wrist/from_timestamp": [0, 0.5, 1.7]}))
-    with pytest.raises(RecordingError, match="has 24 frames for 21 rows, .* its episodes overlap"):
+    change(
+        path / EPISODES,
+        lambda columns: columns.update({"videos/observation.images.wrist/from_timestamp": [0, 0.5, 1.7]}),
+    )
+    with pytest.raises(RecordingError, match=r"has 24 frames for 21 rows, .* its episodes overlap"):
         open_source(path)

@@ -102,7 +102,9 @@ def test_arrays_in_groups_are_read_by_their_path(tmp_path):
 
     convert(open_source(make(tmp_path / "set.hdf5", change=nest)), tmp_path / "out.zarr", "zarr")
     for path in ("set.hdf5", "out.zarr"):
-        np.testing.assert_array_equal(next(open_source(tmp_path / path).episodes()).observations["cam/left"], np.ones((3, 2)))
+        np.testing.assert_array_equal(
+            next(open_source(tmp_path / path).episodes()).observations["cam/left"], np.ones((3, 2))
+        )
 
 
 def test_demonstrations_of_different_types_are_refused(tmp_path):
@@ -111,7 +113,8 @@ def test_demonstrations_of_different_types_are_refused(tmp_path):
         file["data/demo_2/obs/agentview_image"] = np.full((3, 8, 8, 3), 0.5, np.float32)
 
     with pytest.raises(
-        RecordingError, match="'agentview_image' is float32 in data/demo_2 and uint8 in data/demo_0, so perhaps of another"
+        RecordingError,
+        match="'agentview_image' is float32 in data/demo_2 and uint8 in data/demo_0, so perhaps of another",
     ):
         open_source(make(tmp_path / "set.hdf5", change=scale))
 
@@ -123,5 +126,7 @@ def test_float_pictures_of_different_scales_are_refused(tmp_path):
             file[f"data/demo_{number}/obs/agentview_image"] = np.full((3, 8, 8, 3), most, np.float32)
 
     source = open_source(make(tmp_path / "set.hdf5", change=scale))
-    with pytest.raises(RecordingError, match="are 0 to 1 in data/demo_10, and go beyond 1 in data/demo_2; valid is one"):
+    with pytest.raises(
+        RecordingError, match="are 0 to 1 in data/demo_10, and go beyond 1 in data/demo_2; valid is one"
+    ):
         convert(source, tmp_path / "out.zarr", "zarr")

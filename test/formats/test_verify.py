@@ -40,13 +40,18 @@ def next_picture(episode):
 
 ERRS = {
     "value": (other_value, "'state' differs from what was read, first in row 2"),
-    "action": (lambda item: replace(item, actions=item.actions * 2), "'action' differs from what was read, first in row"),
+    "action": (
+        lambda item: replace(item, actions=item.actions * 2),
+        "'action' differs from what was read, first in row",
+    ),
     "picture": (next_picture, "'wrist' (differs from what was read|are those of the rows beside)"),
 }
 
 
 @pytest.mark.parametrize("err", list(ERRS))
-@pytest.mark.parametrize(("name", "images"), [("zarr", "png"), ("robomimic", "png"), ("lerobot_v30", "png"), ("lerobot_v21", "video")])
+@pytest.mark.parametrize(
+    ("name", "images"), [("zarr", "png"), ("robomimic", "png"), ("lerobot_v30", "png"), ("lerobot_v21", "video")]
+)
 def test_a_writer_that_errs_is_found(tmp_path, monkeypatch, name, images, err):
     change, said = ERRS[err]
     find, spoil = FORMATS.find, spoiled(change)

@@ -124,7 +124,10 @@ def test_a_task_that_names_what_the_set_lacks_is_refused(root, tmp_path):
 def test_arrays_in_groups_are_read_by_their_path(tmp_path):
     path = make(tmp_path / "set", **{"data/cam/left": np.arange(6.0)[:, None]})
     contents = open_source(path).contents
-    assert [(item.name, item.key) for item in contents.columns] == [("cam/left", "data/cam/left"), ("state", "data/state")]
+    assert [(item.name, item.key) for item in contents.columns] == [
+        ("cam/left", "data/cam/left"),
+        ("state", "data/state"),
+    ]
     convert(open_source(path), tmp_path / "out.hdf5", "robomimic")
     first, second = open_source(tmp_path / "out.hdf5").episodes()
     assert [*first.observations["cam/left"], *second.observations["cam/left"]] == list(range(6))

@@ -116,7 +116,9 @@ def test_joints_are_commanded_by_their_names(task, kit):
         references = References(replace(task, action=(Feature("arm", "joints", (7,), names=said),)))
         for milliseconds in (0, 20):
             references.add(status(kit, milliseconds, 0.4))
-            message = JointState(name=sorted(called)[::-1], position=[0.1 * called.index(name) for name in sorted(called)[::-1]])
+            message = JointState(
+                name=sorted(called)[::-1], position=[0.1 * called.index(name) for name in sorted(called)[::-1]]
+            )
             references.add_joints(kit.stamped(message, START + milliseconds * MS, "base"))
         np.testing.assert_allclose(at(references, 10)[0][0], 0.1 * np.arange(7))
 

@@ -112,9 +112,11 @@ def test_columns_in_a_unit_become_rad_and_m():
         form = value_form(Part(feature=feature.name, unit=unit), feature, limits)
         np.testing.assert_allclose(form.task(np.array(columns)), expected)
         np.testing.assert_allclose(form.network(np.array(expected)), columns)
-    step = value_form(Part(feature="grip", unit="percent", reference="observed"), grip, replace(limits, gripper_min=0.01))
+    step = value_form(
+        Part(feature="grip", unit="percent", reference="observed"), grip, replace(limits, gripper_min=0.01)
+    )
     np.testing.assert_allclose(step.task(np.array([0.0])), [0.0])
     with pytest.raises(BundleError, match="space: unit of 'arm' is 'mm'; valid for joints are rad, deg"):
         value_form(Part(feature="arm", unit="mm"), arm, limits)
-    with pytest.raises(BundleError, match="'arm' has unit 'deg', which form 'values' with .* leave it out"):
+    with pytest.raises(BundleError, match=r"'arm' has unit 'deg', which form 'values' with .* leave it out"):
         Part(feature="arm", unit="deg", scale=2.0)
