@@ -49,9 +49,8 @@ def values(draw, rng: np.random.Generator, rows: int, column: Column) -> np.ndar
         ends = np.iinfo(kind)
         return rng.integers(ends.min, ends.max, shape, kind, endpoint=True)
     found = rng.normal(scale=10.0 ** rng.integers(-6, 4), size=shape).astype(kind)
-    found.reshape(-1)[rng.integers(found.size)] = draw(
-        st.sampled_from([0.0, -0.0, min(1e30, np.finfo(kind).max), np.finfo(kind).tiny])
-    )
+    special = [0.0, -0.0, min(1e30, np.finfo(kind).max), np.finfo(kind).tiny]
+    found.reshape(-1)[rng.integers(found.size)] = draw(st.sampled_from(special))
     if draw(st.integers(0, 40)) == 0:
         found.reshape(-1)[rng.integers(found.size)] = np.nan
     return found

@@ -8,18 +8,18 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bid_ros.commands.data_info import describe
 from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
-from bid_ros.core.tables import markdown_table
 from bid_ros.core.task import Task, load_task
 from bid_ros.recording.outcomes import ALL, OUTCOMES, SUCCESS
 
 if TYPE_CHECKING:
-    from bid_ros.formats import Column, Contents, Options, Source
+    from bid_ros.formats import Contents, Options, Source
     from bid_ros.formats.bag import BagReport
 
 SOURCE_HELP = "a data set of any known format, a bag, or a folder of runs with bags"
@@ -41,7 +41,7 @@ def add_parser(verbs: Any) -> None:
         "info",
         help="say what a data set holds, and what each other format would lose of it",
         description="Say what a data set holds: episodes, rows, rate, features with their keys and shapes; what is "
-        "read otherwise than its files say; and of each feature whether a format carries it exactly, or how it changes. With "
+        "read otherwise than its files say; of each feature whether a format carries it exactly or changes it. With "
         "--task: where each feature of the task comes from.",
     )
     info.add_argument("path", help=SOURCE_HELP)
@@ -177,22 +177,8 @@ def _written(images: str, task: Task | None) -> Options:
 
 def run_info(options: argparse.Namespace) -> int:
     """Describe a data set."""
-    from bid_ros.formats import FORMATS
-    from bid_ros.formats.base import about_json
-
     source, task = opened(options.path, options.task, options.source_format)
-    contents = source.contents
-    damage = _damage(source)
-    told = {name: _told(contents, name, task) for name in FORMATS.names() if FORMATS.find(name).writer is not None}
-    if options.json:
-        lost = {name: each.lost for name, each in told.items()}
-        fates = {name: each.fates for name, each in told.items()}
-        print(
-            json.dumps({"path": options.path, **about_json(contents), "lost": lost, "fates": fates, "damage": damage})
-        )
-    else:
-        print(_table(options.path, contents, told))
-        print(f"cannot be converted: {damage}" if damage else "", end="\n" if damage else "")
+    describe(options.path, source, task, options.json)
     return 0
 
 
@@ -267,85 +253,3 @@ def progress_bar(contents: Contents, most: int | None = None) -> Iterator[Callab
             bar.update(episodes - bar.n)
 
         yield show
-
-
-def _damage(source: Source) -> str:
-    """Return why the first episode cannot be read, such as pictures of distances; empty if it can, or is of a bag."""
-    from bid_ros.formats.convert import check_episode
-
-    if hasattr(source, "pieces"):
-        return ""
-    try:
-        check_episode(source.contents, next(iter(source.episodes())), 0)
-    except BidError as error:
-        return str(error)
-    return ""
-
-
-class _Told(NamedTuple):
-    """What becomes of a data set in a format.
-
-    Attributes:
-        lost: a sentence for each thing that is lost, or the one with which the format refuses all.
-        fates: what becomes of each feature, by its name: ``exact``, how it changes, or ``refused``.
-    """
-
-    lost: list[str]
-    fates: dict[str, str]
-
-
-def _told(contents: Contents, name: str, task: Task | None) -> _Told:
-    """Return what becomes of a data set in the format ``name``."""
-    from bid_ros.formats import FORMATS, Options
-    from bid_ros.formats.base import check_commanded
-
-    form, options = FORMATS.find(name), Options(task=task)
-    features = [column.name for column in features_of(contents)]
-    if form.writer is None:
-        return _Told([], {})
-    try:
-        check_commanded(contents, "the data set")
-        form.writer(contents, options)
-    except BidError as error:
-        return _Told([str(error)], dict.fromkeys(features, "refused"))
-    return _Told(form.losses(contents, options), {**dict.fromkeys(features, "exact"), **form.fates(contents, options)})
-
-
-def features_of(contents: Contents) -> tuple[Column, ...]:
-    """Return what a data set holds, the action, if there is one, at the end."""
-    return tuple(column for column in (*contents.columns, contents.action) if column.size)
-
-
-def _names(column: Column) -> str:
-    """Return the names of the values, the middle ones of many left out."""
-    names = column.names
-    return ", ".join(names if len(names) <= 8 else (*names[:3], "...", names[-1]))
-
-
-def _table(path: str, contents: Contents, told: dict[str, _Told]) -> str:
-    count = "?" if contents.lengths is None else len(contents.lengths)
-    rate = "rate unknown" if contents.rate_hz is None else f"{contents.rate_hz:g} Hz"
-    task = f", task {contents.task}" if contents.task else ""
-    rows = "?" if contents.rows is None else contents.rows
-    lines = [f"{path}: {contents.format}, {count} episodes, {rows} rows, {rate}{task}", ""]
-    features = []
-    for column in features_of(contents):
-        kind = f"{column.dtype}, {column.codec}" if column.codec else column.dtype
-        features.append((column.name, column.key or column.name, column.shape, kind, _names(column)))
-    lines += [
-        markdown_table(("feature", "key", "shape", "type", "values"), features),
-        "",
-        *(f"read otherwise: {sentence}" for sentence in contents.notes),
-        *(f"not read: {sentence}" for sentence in contents.left),
-    ]
-    open_to = [name for name, each in told.items() if "refused" not in each.fates.values()]
-    if open_to:
-        fates = [
-            (column.name, *(told[name].fates[column.name] for name in open_to)) for column in features_of(contents)
-        ]
-        lines += ["", markdown_table(("feature", *(f"to {name}" for name in open_to)), fates), ""]
-    none = "nothing of what is read is lost" if contents.left else "nothing is lost"
-    for name, each in told.items():
-        refused = "refused: " if name not in open_to else ""
-        lines.append(f"to {name}: {refused}{'; '.join(each.lost) or none}")
-    return "\n".join(lines)

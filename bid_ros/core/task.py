@@ -87,9 +87,8 @@ class Feature:
             valid = f"valid is, of an image, a distance of 0 or more and a larger one up to {FARTHEST:g} m"
             raise TaskError(f"{what}; {valid}")
         _check_source(self)
-        if self.names and (
-            self.kind not in ("joints", "vector") or not len(set(self.names)) == len(self.names) == self.size
-        ):
+        fitting = self.kind in ("joints", "vector") and len(set(self.names)) == len(self.names) == self.size
+        if self.names and not fitting:
             raise TaskError(
                 f"feature '{self.name}' of kind '{self.kind}' has names {list(self.names)}; valid are {self.size} "
                 "different ones, of joints or a vector"
@@ -288,7 +287,7 @@ def _check_data(data: DataKeys, task: Task) -> None:
 
 
 def _signed(feature: Feature) -> dict[str, object]:
-    """Return what a signature covers of a feature. What only some have is left out where it is not: others stay."""
+    """Return what a signature covers of a feature: what only some have is left out of others, whose signatures stay."""
     return {name: value for name, value in asdict(feature).items() if value or name not in (*SOURCE, "depth", "names")}
 
 

@@ -19,7 +19,7 @@ from bid_ros.formats.base import (
     about_json,
     check_commanded,
 )
-from bid_ros.formats.files import EpisodeParts, pieces_of, read_about, remove, write_about
+from bid_ros.formats.files import EpisodeParts, check_names, pieces_of, read_about, remove, write_about
 from bid_ros.formats.verify import Verified, verify
 
 Progress = Callable[[int, int], None]
@@ -83,7 +83,8 @@ def convert(
         whole: hold every episode against what was read, as :func:`bid_ros.formats.verify.verify` does; else a sample.
 
     Raises:
-        RecordingError: the target exists, what was written differs from what was read, the source is damaged or not what it says, or the format cannot hold it.
+        RecordingError: the target exists, what was written differs from what was read, the source is damaged or not
+            what it says, or the format cannot hold it.
     """
     target, options = Path(target), options or Options()
     form = FORMATS.find(name)
@@ -94,6 +95,7 @@ def convert(
         raise RecordingError(f"{target} exists; name another target, or remove it")
     contents = source.contents
     check_commanded(contents, origin or "the data set")
+    check_names(contents, ("action",), "a data set")
     writer = form.writer(contents, options)
     chosen = asdict(replace(options, task=None))  # the contents name the task
     identity = {"origin": origin, "format": name, "options": chosen, "contents": about_json(contents)}
@@ -200,6 +202,6 @@ def _check(column: Column, values: object, rows: int, number: int) -> None:
         name = column.names[at] if column.names else at
         bad = int((~np.isfinite(table)).any(axis=1).sum())
         raise RecordingError(
-            f"{said} is {table[row, at]} in row {row} (value {name}); {bad} of {rows} rows have such a value; valid are "
-            "finite numbers"
+            f"{said} is {table[row, at]} in row {row} (value {name}); {bad} of {rows} rows have such a value; "
+            "valid are finite numbers"
         )

@@ -67,18 +67,18 @@ class LeRobotV21Writer(PartWriter):
         (target / "meta").mkdir(parents=True)
         with (target / EPISODES).open("w") as episodes, (target / STATS).open("w") as stats:
             for number, part in enumerate(parts):
-                rows, own = read_about(part)["rows"], self.row_tasks(part, tasks)
+                rows, row_tasks = read_about(part)["rows"], self.row_tasks(part, tasks)
                 at = {"episode_index": number, "episode_chunk": number // CHUNK}
                 data = target / DATA.format(**at)
                 data.parent.mkdir(parents=True, exist_ok=True)
-                table = numbered(parquet.read_table(part / TABLE), number, first, own)
+                table = numbered(parquet.read_table(part / TABLE), number, first, row_tasks)
                 parquet.write_table(table, data)
                 for key in self.plan.images.values() if self.plan.video else ():
                     video = target / VIDEO.format(**at, video_key=key)
                     video.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(part / f"{to_key(key)}.mp4", video)
                 _line(episodes, {"episode_index": number, "tasks": self.unique_texts(part), "length": rows})
-                _line(stats, {"episode_index": number, "stats": self._stats(part, number, first, own)})
+                _line(stats, {"episode_index": number, "stats": self._stats(part, number, first, row_tasks)})
                 first += rows
         with (target / TASKS).open("w") as stream:
             for text, number in tasks.items():

@@ -87,8 +87,8 @@ class RobomimicSource:
         other, least = self._scales.setdefault(column.name, (name, small))
         if small != least:
             raise RecordingError(
-                f"{self._path}: pictures of '{column.key}' are 0 to 1 in data/{name if small else other}, and go beyond 1 "
-                f"in data/{other if small else name}; valid is one scale in all demonstrations"
+                f"{self._path}: pictures of '{column.key}' are 0 to 1 in data/{name if small else other}, and go "
+                f"beyond 1 in data/{other if small else name}; valid is one scale in all demonstrations"
             )
 
 
@@ -101,8 +101,8 @@ def _check_alike(path: Path, data: Any, names: Sequence[str]) -> None:
         for key, kind in {**found, "actions": data[name]["actions"].dtype.name}.items():
             if key in types and types[key] != kind:
                 raise RecordingError(
-                    f"{path}: '{key}' is {kind} in data/{name} and {types[key]} in data/{names[0]}, so perhaps of another "
-                    "scale too; valid is one type in all demonstrations"
+                    f"{path}: '{key}' is {kind} in data/{name} and {types[key]} in data/{names[0]}, so perhaps of "
+                    "another scale too; valid is one type in all demonstrations"
                 )
 
 

@@ -18,9 +18,7 @@ SMALL_ROWS: Final = 1000  # rows of a data set that is compared as a whole
 SAMPLE: Final = 8  # episodes that are compared of a larger one
 HIGHEST: Final = 255.0  # of a value of a picture
 LEAST: Final = 1e-5  # mean square error that counts as none: JSON has no infinity
-NEARER: Final = (
-    0.5  # of a picture's error: one that is so much nearer to the picture of another row is out of its place
-)
+NEARER: Final = 0.5  # of a picture's error: one so much nearer to that of another row is out of place
 CLOSE: Final = 1e-9  # of values in bags, which hold a rotation as a quaternion
 ACTION: Final = "action"
 
@@ -104,9 +102,7 @@ def _compare_contents(before: Contents, after: Contents, fates: Mapping[str, str
             continue
         other = found.get(column.name)
         if other is None or (column.names and other.names and column.names != other.names):
-            raise RecordingError(
-                f"{target}: '{column.name}' was not written as it was read; this is a fault of bid_ros"
-            )
+            raise RecordingError(f"{target}: '{column.name}' is not as it was read; this is a fault of bid_ros")
     if None not in (before.rate_hz, after.rate_hz) and before.rate_hz != after.rate_hz:
         raise RecordingError(f"{target}: the rate is {after.rate_hz}, was {before.rate_hz}; this is a fault of bid_ros")
 
@@ -151,9 +147,7 @@ def _ratio(column: Column, before: NDArray[Any], after: NDArray[Any] | None, sai
     for away in (1, -1):
         first, second = (before[1:], after[:-1]) if away > 0 else (before[:-1], after[1:])
         if len(first) and _errors(first, second).mean() < NEARER * own.mean() and own.mean() > 1:
-            raise RecordingError(
-                f"{said}: pictures of '{column.name}' are those of the rows beside; a fault of bid_ros"
-            )
+            raise RecordingError(f"{said}: pictures of '{column.name}' are of the rows beside; a fault of bid_ros")
     found: NDArray[np.float64] = 10 * np.log10(HIGHEST**2 / np.maximum(own, LEAST))
     return found
 
@@ -191,10 +185,8 @@ def _compare_bag(episode: DataEpisode, bag: Path, contents: Contents, options: O
         rows = np.searchsorted(times, item.stamps_ns)
         if (rows >= len(times)).any() or (times[rows] != item.stamps_ns).any():
             raise RecordingError(f"{said}: has rows at other times than what was read; this is a fault of bid_ros")
-        pairs = {
-            column.name: (episode.observations[column.name], item.observations[column.name])
-            for column in contents.columns
-        }
+        names = [column.name for column in contents.columns]
+        pairs = {name: (episode.observations[name], item.observations[name]) for name in names}
         for name, (before, after) in (pairs | {ACTION: (episode.actions, item.actions)}).items():
             if not np.allclose(before[rows], after, rtol=0, atol=CLOSE):
                 raise RecordingError(f"{said}: '{name}' differs from what was read; this is a fault of bid_ros")

@@ -51,7 +51,7 @@ def plan_of(contents: Contents, options: Options) -> ColumnPlan:
     """Return how ``contents`` become features.
 
     Vectors become ``observation.state``, one after the other, with the name of each value; policies of LeRobot read
-    that one. If there is a vector ``state`` already, each vector is a feature of its own.
+    that one. If something is called ``state`` already, each vector is a feature of its own.
 
     Raises:
         RecordingError: the rate is unknown or not whole, or H.264 cannot hold the size of an image.
@@ -90,12 +90,10 @@ def plan_of(contents: Contents, options: Options) -> ColumnPlan:
 
 
 def _check_keys(keys: Sequence[str]) -> None:
-    """Raise RecordingError for a key that stands for two columns, or is no path: videos are in folders of their keys."""
+    """Raise RecordingError for a key that stands for two columns, or is no path: videos have folders of their keys."""
     for key in keys:
         if keys.count(key) > 1 or not {"", ".", ".."}.isdisjoint(key.split("/")):
-            raise RecordingError(
-                f"LeRobot cannot hold the feature '{key}'; valid is a name of one column and of a path"
-            )
+            raise RecordingError(f"LeRobot cannot hold the feature '{key}'; valid is a path that one column has")
 
 
 def _vectors(columns: Sequence[Column]) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, Any]]]:
@@ -280,10 +278,11 @@ def _told_apart(columns: Sequence[Column]) -> tuple[tuple[Column, ...], list[str
     """Return columns with different names: one that has the name of another keeps more of its key."""
     found: dict[str, Column] = {}
     notes = []
+    taken = {ACTION: ACTION}
     for column in columns:
-        if column.name in found:
+        if column.name in taken:
             longer = column.key.removeprefix(OBSERVATION) if column.image else column.key
-            notes.append(f"{column.key} is called {longer}: {found[column.name].key} has the name {column.name}")
+            notes.append(f"{column.key} is called {longer}: {taken[column.name]} has the name {column.name}")
             column = replace(column, name=longer)
-        found[column.name] = column
+        found[column.name], taken[column.name] = column, column.key
     return tuple(found.values()), notes

@@ -117,9 +117,8 @@ class LeRobotSource:
         said = f"{place.data}: episode {place.number}"
         timing = timing_of(stamps, count, self._layout.fps, said)
         if not timing.spans:
-            raise RecordingError(
-                f"{said}: no two of its {place.length} rows are within {GAP / self._layout.fps:g} s of each other"
-            )
+            within = GAP / self._layout.fps
+            raise RecordingError(f"{said}: no two of its {place.length} rows are within {within:g} s")
         return Timed(place, stamps, tasks, timing)
 
     def _episode(self, timed: Timed, span: Span, names: Collection[str] | None) -> DataEpisode:

@@ -137,10 +137,8 @@ class Rows:
             low = int(np.searchsorted(self._starts, first, side="right")) - 1
             high = int(np.searchsorted(self._starts, end, side="left"))
             if self._held is None or self._held[0] != (low, high, *names):
-                self._held = (
-                    (low, high, *names),
-                    self._file.read_row_groups(list(range(low, high)), columns=list(names)),
-                )
+                table = self._file.read_row_groups(list(range(low, high)), columns=list(names))
+                self._held = ((low, high, *names), table)
             return self._held[1].slice(first - int(self._starts[low]), rows)
 
 

@@ -182,9 +182,7 @@ def _times(
 def _picture(frame: Any, path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     parts = frame.format.components
     if len(parts) == 1 and parts[0].bits > 8:
-        raise RecordingError(
-            f"video {path} has {parts[0].bits} bits of one channel, as distances have; valid is rgb of 8"
-        )
+        raise RecordingError(f"video {path} has {parts[0].bits} bits a channel, as distances have; valid is 8")
     picture: NDArray[np.uint8] = frame.to_ndarray(format="rgb24")
     if picture.shape != shape:
         raise RecordingError(f"video {path} has frames of {picture.shape}; the data set says {shape}")

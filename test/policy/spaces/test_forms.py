@@ -118,5 +118,5 @@ def test_columns_in_a_unit_become_rad_and_m():
     np.testing.assert_allclose(step.task(np.array([0.0])), [0.0])
     with pytest.raises(BundleError, match="space: unit of 'arm' is 'mm'; valid for joints are rad, deg"):
         value_form(Part(feature="arm", unit="mm"), arm, limits)
-    with pytest.raises(BundleError, match="'arm' has unit 'deg', which form 'values' with .* leave it out"):
+    with pytest.raises(BundleError, match=r"'arm' has unit 'deg', which form 'values' with .* leave it out"):
         Part(feature="arm", unit="deg", scale=2.0)
