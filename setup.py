@@ -85,6 +85,7 @@ setup(
         "twin": ["franky-sim", "mujoco>=4"],
         "train": ["torch>=2.13", "onnx", "onnxscript", "safetensors", "tqdm"],
         "data": ["av", "h5py", "numcodecs", "pyarrow", "tqdm", "zarr>=3"],
+        "umi": ["imagecodecs-numcodecs"],
         "view": ["rerun-sdk>=0.31", "textual>=1"],
         "realsense": ["pyrealsense2"],
         "ros": ["pin"],

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.hub import fetch_hint
 from bid_ros.core.registry import Registry, collect
 from bid_ros.core.task import Task
 
@@ -260,6 +261,9 @@ FORMATS: Final[Registry[Format]] = Registry(
 )
 
 
+TFRECORD: Final = ".tfrecord"
+
+
 def format_of(path: Path) -> str:
     """Return the name of the format of the data set at ``path``.
 
@@ -267,10 +271,15 @@ def format_of(path: Path) -> str:
         RecordingError: nothing is there, or no format, or more than one, knows it.
     """
     if not path.exists():
-        raise RecordingError(f"data set {path} does not exist")
+        raise RecordingError(f"data set {path} does not exist{fetch_hint(path, dataset=True)}")
     found = [name for name in FORMATS.names() if FORMATS.find(name).recognises(path)]
     if len(found) > 1:
         raise RecordingError(f"{path} looks like {' and '.join(found)}; name its format with --from")
+    if not found and (TFRECORD in path.name or next(path.glob(f"**/*{TFRECORD}*"), None)):
+        raise RecordingError(
+            f"{path} holds TFRecord files, as RLDS has them, which bid does not read; valid is what LeRobot converts "
+            f"them to, or another of {', '.join(FORMATS.names())}"
+        )
     if not found:
         raise RecordingError(f"{path} is no data set that is known; valid formats are {', '.join(FORMATS.names())}")
     return found[0]
