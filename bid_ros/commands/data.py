@@ -258,7 +258,7 @@ def progress_bar(contents: Contents, most: int | None = None) -> Iterator[Callab
 def _lost(contents: Contents, name: str, task: Task | None) -> list[str]:
     """Return what a format would lose of the contents, or the sentence with which it refuses them."""
     from bid_ros.formats import FORMATS, Options
-    from bid_ros.formats.base import check_commanded
+    from bid_ros.formats.convert import check_commanded
 
     form = FORMATS.find(name)
     if form.writer is None:

@@ -226,16 +226,6 @@ def about_json(contents: Contents) -> dict[str, Any]:
     return plain
 
 
-def check_commanded(contents: Contents, what: str) -> None:
-    """Raise RecordingError if no column of a data set is its action, as the sentence about ``what`` says."""
-    if not contents.action.size:
-        keys = ", ".join(column.key or column.name for column in contents.columns) or "nothing else"
-        raise RecordingError(
-            f"{what} lacks an action: valid is a key {' or '.join(ACTIONS)}; it has {keys}; say which of these it is "
-            "in the section data of a task file, and name that with --task"
-        )
-
-
 def lost_extras(contents: Contents, kept: frozenset[str]) -> list[str]:
     """Return a sentence for each extra of ``contents`` that is not ``kept``."""
     return [f"{what} is not held" for name, what in EXTRAS.items() if name in contents.extras - kept]

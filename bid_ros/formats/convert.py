@@ -9,6 +9,7 @@ import numpy as np
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import (
+    ACTIONS,
     FORMATS,
     Column,
     Contents,
@@ -17,13 +18,22 @@ from bid_ros.formats.base import (
     Source,
     Writer,
     about_json,
-    check_commanded,
 )
 from bid_ros.formats.files import EpisodeParts, pieces_of, read_about, remove, write_about
 
 Progress = Callable[[int, int], None]
 HIGHEST: Final = 255.0  # of a value of a picture
 LEAST: Final = 1e-5  # mean square error that counts as none: JSON has no infinity
+
+
+def check_commanded(contents: Contents, what: str) -> None:
+    """Raise RecordingError if no column of a data set is its action, as the sentence about ``what`` says."""
+    if not contents.action.size:
+        keys = ", ".join(column.key or column.name for column in contents.columns) or "nothing else"
+        raise RecordingError(
+            f"{what} lacks an action: valid is a key {' or '.join(ACTIONS)}; it has {keys}; say which of these it is "
+            "in the section data of a task file, and name that with --task"
+        )
 
 
 def picture_fidelity(source: Source, target: Source) -> dict[str, tuple[float, float]]:
