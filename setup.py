@@ -95,6 +95,7 @@ setup(
         "bench": ["bid_ros[run]", "gym-pusht>=0.1.8", "onnx", "pyarrow", "tqdm"],
         "ray": ["bid_ros[run]", "ray"],
         "remote": ["bid_ros[run]", "msgpack", "websockets"],
+        "umi": ["bid_ros[run]", "imagecodecs-numcodecs"],
     },
     cmdclass={
         "install_scripts": nodes_apart(install_scripts, "install_dir"),

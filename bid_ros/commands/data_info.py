@@ -66,7 +66,7 @@ class _Told(NamedTuple):
 def _told(contents: Contents, name: str, task: Task | None) -> _Told:
     """Return what becomes of a data set in the format ``name``."""
     from bid_ros.formats import FORMATS, Options
-    from bid_ros.formats.base import check_commanded
+    from bid_ros.formats.convert import check_commanded
 
     form, options = FORMATS.find(name), Options(task=task)
     features = [column.name for column in features_of(contents)]

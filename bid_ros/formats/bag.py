@@ -123,6 +123,8 @@ class BagSource:
         first = max(found["episodes"] - 1, 0)
         try:
             with BagReader(bag, self._task.recorded_names) as reader:
+                if not sum(reader.counts.values()):
+                    found["reasons"].append("it holds no message")
                 if not reader.was_complete and not start:
                     found["reasons"].append("the recording was not closed; read up to its last whole message")
                 every = read_episodes(reader, self._task, self._wanted, first)

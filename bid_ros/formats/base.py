@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.hub import fetch_hint
 from bid_ros.core.registry import Registry, collect
 from bid_ros.core.task import Task
 
@@ -241,16 +242,6 @@ def about_json(contents: Contents) -> dict[str, Any]:
     return plain
 
 
-def check_commanded(contents: Contents, what: str) -> None:
-    """Raise RecordingError if no column of a data set is its action, as the sentence about ``what`` says."""
-    if not contents.action.size:
-        keys = ", ".join(column.key or column.name for column in contents.columns) or "nothing else"
-        raise RecordingError(
-            f"{what} lacks an action: valid is a key {' or '.join(ACTIONS)}; it has {keys}; say which of these it is "
-            "in the section data of a task file, and name that with --task"
-        )
-
-
 def lost_extras(contents: Contents, kept: frozenset[str]) -> list[str]:
     """Return a sentence for each extra of ``contents`` that is not ``kept``."""
     return [f"{what} is not held" for name, what in EXTRAS.items() if name in contents.extras - kept]
@@ -276,6 +267,9 @@ FORMATS: Final[Registry[Format]] = Registry(
 )
 
 
+TFRECORD: Final = ".tfrecord"
+
+
 def format_of(path: Path) -> str:
     """Return the name of the format of the data set at ``path``.
 
@@ -283,10 +277,15 @@ def format_of(path: Path) -> str:
         RecordingError: nothing is there, or no format, or more than one, knows it.
     """
     if not path.exists():
-        raise RecordingError(f"data set {path} does not exist")
+        raise RecordingError(f"data set {path} does not exist{fetch_hint(path, dataset=True)}")
     found = [name for name in FORMATS.names() if FORMATS.find(name).recognises(path)]
     if len(found) > 1:
         raise RecordingError(f"{path} looks like {' and '.join(found)}; name its format with --from")
+    if not found and (TFRECORD in path.name or next(path.glob(f"**/*{TFRECORD}*"), None)):
+        raise RecordingError(
+            f"{path} holds TFRecord files, as RLDS has them, which bid does not read; valid is what LeRobot converts "
+            f"them to, or another of {', '.join(FORMATS.names())}"
+        )
     if not found:
         raise RecordingError(f"{path} is no data set that is known; valid formats are {', '.join(FORMATS.names())}")
     return found[0]

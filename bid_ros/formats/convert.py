@@ -9,6 +9,7 @@ import numpy as np
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import (
+    ACTIONS,
     FORMATS,
     Column,
     Contents,
@@ -17,12 +18,21 @@ from bid_ros.formats.base import (
     Source,
     Writer,
     about_json,
-    check_commanded,
 )
 from bid_ros.formats.files import EpisodeParts, check_names, pieces_of, read_about, remove, write_about
 from bid_ros.formats.verify import Verified, verify
 
 Progress = Callable[[int, int], None]
+
+
+def check_commanded(contents: Contents, what: str) -> None:
+    """Raise RecordingError if no column of a data set is its action, as the sentence about ``what`` says."""
+    if not contents.action.size:
+        keys = ", ".join(column.key or column.name for column in contents.columns) or "nothing else"
+        raise RecordingError(
+            f"{what} lacks an action: valid is a key {' or '.join(ACTIONS)}; it has {keys}; say which of these it is "
+            "in the section data of a task file, and name that with --task"
+        )
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from bid_ros.core.data_keys import split_key
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.limits import Limits
+from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.units import conversion, doubt
 from bid_ros.formats.base import ACTIONS, Column, Contents, DataEpisode, Source
 
 ACTION = ""  # stands for the action among the columns
+VECTOR = "axis_angle"  # in the names of values that are rotation vectors, as UMI and robosuite have them
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class _Pick:
 
     Attributes:
         known: the task file names the unit, or bid_ros wrote the numbers.
+        turned: the values are rotation vectors, which become six numbers each.
     """
 
     column: str
@@ -32,6 +35,7 @@ class _Pick:
     scale: float = 1.0
     offset: float = 0.0
     known: bool = False
+    turned: bool = False
 
     def of(self, episode: DataEpisode) -> NDArray[Any]:
         """Return ``(T, n)`` values, or the images."""
@@ -41,7 +45,8 @@ class _Pick:
         flat = values.reshape(len(values), -1)
         first, end = self.indices[0], self.indices[-1] + 1
         # A range is a view; the values are copied once, where they are converted.
-        return flat[:, first:end] if self.indices == tuple(range(first, end)) else flat[:, self.indices]
+        taken = flat[:, first:end] if self.indices == tuple(range(first, end)) else flat[:, self.indices]
+        return matrix_to_6d(matrix_from_vector(taken)) if self.turned else taken
 
 
 class Mapped:
@@ -167,7 +172,7 @@ def _pick(
     named = [(at, column, indices) for at, column in candidates if (indices := _named(feature, column))]
     if len(named) == 1:
         at, column, indices = named[0]
-        return _checked(feature, _Pick(at, indices, f"{column.key or column.name}[{feature.name}]"), said)
+        return _checked(feature, _Pick(at, indices, f"{column.key or column.name}[{feature.name}]"), said, column)
     if len(named) > 1:
         where = " and ".join(column.key or column.name for _, column, _ in named)
         raise RecordingError(f"{said} is in {where} of the data set; name one in the section data of the task file")
@@ -205,7 +210,7 @@ def _by_key(feature: Feature, text: str, columns: dict[str, Column], found: Cont
     column = found.action if at == ACTION else columns[at]
     if wanted is None:
         return _whole(feature, column, at, said)
-    return _checked(feature, _Pick(at, tuple(_index(item, column, said) for item in wanted), text), said)
+    return _checked(feature, _Pick(at, tuple(_index(item, column, said) for item in wanted), text), said, column)
 
 
 def _index(wanted: int | str, column: Column, said: str) -> int:
@@ -232,7 +237,7 @@ def _whole(feature: Feature, column: Column, at: str, said: str) -> _Pick:
             f"{said} is a {feature.kind} of {feature.shape}; '{key}' of the data set is {kind} of {column.shape}"
         )
     indices = None if column.image else tuple(range(column.size))
-    return _checked(feature, _Pick(at, indices, key), said)
+    return _checked(feature, _Pick(at, indices, key), said, column)
 
 
 def _grey(feature: Feature) -> tuple[tuple[int, ...], ...]:
@@ -240,11 +245,15 @@ def _grey(feature: Feature) -> tuple[tuple[int, ...], ...]:
     return feature.shape[:2], (*feature.shape[:2], 1)
 
 
-def _checked(feature: Feature, pick: _Pick, said: str) -> _Pick:
+def _checked(feature: Feature, pick: _Pick, said: str, column: Column) -> _Pick:
     if pick.indices is None:
         return pick
     if feature.kind == "image":
         raise RecordingError(f"{said} is an image; '{pick.key}' names values")
+    if feature.kind == "rotation_6d" and len(pick.indices) == 3:
+        called = [column.names[at] for at in pick.indices] if column.names else [column.name]
+        if all(VECTOR in name for name in called):
+            return replace(pick, turned=True)
     if len(pick.indices) != feature.size:
         raise RecordingError(
             f"{said} is a {feature.kind} of {feature.size} values; '{pick.key}' of the data set has {len(pick.indices)}"

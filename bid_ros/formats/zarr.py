@@ -1,7 +1,8 @@
 """The replay buffer of Diffusion Policy (Chi et al., RSS 2023): a zarr folder, or one zip file of it."""
 
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.core.extras import extra
+from bid_ros.core.extras import extra, install_line
 from bid_ros.formats.base import ACTIONS, NO_ACTION, Column, Contents, DataEpisode, Format, holds_images, row_stamps
 from bid_ros.formats.files import (
     KEY,
@@ -26,6 +27,7 @@ from bid_ros.formats.files import (
     remove,
     to_key,
 )
+from bid_ros.formats.umi import derived_action, hand_keys, joined
 
 CHUNK_BYTES: Final = 1 << 22
 LONGEST_CHUNK: Final = 1024  # rows
@@ -47,7 +49,7 @@ class ZarrSource:
             import zarr
             from zarr.storage import ZipStore
         self._path = path
-        with readable(path):
+        with readable(path), _decodable(path):
             self._root = zarr.open_group(ZipStore(path, mode="r") if path.is_file() else str(path), mode="r")
             if "meta/episode_ends" not in self._root or "data" not in self._root:
                 raise RecordingError(f"{path} is no replay buffer; valid is one with data/action and meta/episode_ends")
@@ -56,7 +58,9 @@ class ZarrSource:
                 key: item for key, item in self._root["data"].members(max_depth=None) if hasattr(item, "dtype")
             }
             self._attributes = dict(self._root.attrs)
-        self._commanded = next((name for name in ACTIONS if name in self._arrays), "")
+        stored = next((name for name in ACTIONS if name in self._arrays), "")
+        self._commanded = (stored,) if stored else hand_keys(self._arrays)
+        self._stored = bool(stored)
         self._check()
         lengths = tuple(np.diff(self._ends, prepend=0).tolist())
         added = self._attributes.get(KEY)
@@ -78,10 +82,15 @@ class ZarrSource:
                     for column in self.contents.columns
                     if column.wanted(names)
                 }
-                actions = np.zeros((end - first, 0), np.float32)
-                if self._commanded:
-                    actions = np.asarray(self._arrays[self._commanded][first:end])
+                parts = [np.asarray(self._arrays[name][first:end]) for name in self._commanded]
+            actions = parts[0] if self._stored else joined(parts, end - first)
             yield DataEpisode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
+
+    def _action(self, columns: Mapping[str, Column]) -> Column:
+        if not self._commanded:
+            return NO_ACTION
+        found = [columns[name] for name in self._commanded]
+        return replace(found[0], name="action") if self._stored else derived_action(found)
 
     def _check(self) -> None:
         ends, rows = self._ends, {name: array.shape[0] for name, array in self._arrays.items()}
@@ -98,14 +107,31 @@ class ZarrSource:
         has_stamps = "stamps" in side.extras and f"meta/{STAMP}" in self._root
         return Contents(
             "zarr",
-            tuple(column for name, column in columns.items() if name != self._commanded),
-            replace(columns[self._commanded], name="action") if self._commanded else NO_ACTION,
+            tuple(column for name, column in columns.items() if not (self._stored and name in self._commanded)),
+            self._action(columns),
             lengths,
             side.rate_hz,
             side.task,
             side.signature,
             side.extras - (frozenset() if has_stamps else {"stamps"}),
         )
+
+
+@contextmanager
+def _decodable(path: Path) -> Iterator[None]:
+    """Around opening arrays: one coded as UMI codes its pictures says which extra reads it."""
+    from numcodecs.errors import UnknownCodecError
+
+    try:
+        yield
+    except UnknownCodecError as error:
+        codec = error.codec_id.strip("'")
+        if codec.startswith("imagecodecs_"):
+            raise RecordingError(
+                f"{path} has pictures of the codec {codec}, which needs the extra 'umi'; install it with: "
+                f"{install_line('umi')}"
+            ) from error
+        raise
 
 
 def _column(key: str, array: Any, ours: bool) -> Column:

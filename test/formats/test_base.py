@@ -28,11 +28,22 @@ def test_what_is_no_data_set_is_refused(tmp_path):
         open_source(tmp_path / "none")
     with pytest.raises(RecordingError, match="none does not exist"):
         open_source(tmp_path / "none", name="zarr")
+    for given in ("lerobot/pusht_image", "https://huggingface.co/datasets/lerobot/pusht_image"):
+        with pytest.raises(RecordingError, match=r"exist; .* hf download lerobot/pusht_image --repo-type dataset"):
+            open_source(given)
+    with pytest.raises(RecordingError, match=r"does not exist$"):
+        open_source("test/pusht_image")  # a folder of that name is here
     (tmp_path / "notes.txt").write_text("notes")
     np.savez(tmp_path / "other.npz", other=np.zeros(3))
     for name in (".", "notes.txt", "other.npz"):
         with pytest.raises(RecordingError, match="is no data set that is known; valid formats are bag, lerobot_v21"):
             open_source(tmp_path / name)
+    (tmp_path / "droid" / "1.0.0").mkdir(parents=True)
+    (tmp_path / "droid" / "1.0.0" / "droid-train.tfrecord-00000-of-00002").write_bytes(b"")
+    with pytest.raises(
+        RecordingError, match="droid holds TFRecord files, as RLDS has them, which bid does not read; valid"
+    ):
+        open_source(tmp_path / "droid")
     with pytest.raises(RecordingError, match="data format 'tfds' does not exist; valid are bag, lerobot_v21"):
         open_source(tmp_path, name="tfds")
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from bid_ros.core.errors import RecordingError, TaskError
+from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.task import parse_task
 from bid_ros.formats import Column, Contents, DataEpisode, base, mapped
 from bid_ros.recording.dataset import Dataset
@@ -163,6 +165,25 @@ def test_a_quaternion_is_no_rotation_in_six_numbers(kit):
     task = small(kit, observation=[{"name": "tool_rotation", "kind": "rotation_6d"}])
     with pytest.raises(RecordingError, match="is a rotation_6d of 6 values; 'tool_rotation' of the data set has 4"):
         mapped(memory(Column("tool_rotation", (4,), "float32")), task)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_rotation_vectors_become_six_numbers(kit, named):
+    names = tuple(f"eef_axis_angle.{axis}" for axis in "xyz") if named else ()
+    column = Column("hand_axis_angle", (3,), "float64", names=names, key="obs/hand_axis_angle")
+    task = small(
+        kit,
+        observation=[{"name": "tool_rotation", "kind": "rotation_6d"}],
+        data={"observation": {"tool_rotation": "obs/hand_axis_angle"}},
+    )
+    source = memory(column)
+    vectors = first(source).observations["hand_axis_angle"]
+    expected = matrix_to_6d(Rotation.from_rotvec(vectors).as_matrix())
+    np.testing.assert_allclose(first(mapped(source, task)).observations["tool_rotation"], expected, atol=1e-12)
+    with pytest.raises(
+        RecordingError, match="is a rotation_6d of 6 values; 'obs/hand_axis_angle' of the data set has 3"
+    ):
+        mapped(memory(replace(column, name="euler", names=())), task)
 
 
 def test_actions_of_the_same_task_need_no_names(kit):

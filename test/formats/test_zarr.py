@@ -102,6 +102,49 @@ def test_a_replay_buffer_that_is_not_whole_is_refused(tmp_path, changes, said):
         open_source(make(tmp_path / "set.zarr", **changes))
 
 
+def test_actions_of_umi_are_derived_from_its_poses(root, tmp_path):
+    """Those of the published loader: position, rotation vector and opening of each hand, of the same row."""
+    rng = np.random.default_rng(0)
+    parts = {"eef_pos": 3, "eef_rot_axis_angle": 3, "gripper_width": 1}
+    hands = {f"robot{hand}_{part}": rng.normal(size=(6, size)) for hand in (0, 1) for part, size in parts.items()}
+    more = {"robot0_demo_start_pose": np.zeros((6, 6)), "camera0_rgb": rng.integers(0, 256, (6, 4, 4, 3), np.uint8)}
+    arrays = {f"data/{name}": values for name, values in (hands | more).items()}
+    path = make(tmp_path / "umi.zarr", **{"data/action": None, "data/state": None, **arrays})
+    source = open_source(path)
+    expected = np.concatenate(list(hands.values()), axis=1)
+    np.testing.assert_array_equal(np.concatenate([item.actions for item in source.episodes()]), expected)
+    assert source.contents.action.names[5:9] == (
+        *("robot0_eef_rot_axis_angle.2", "robot0_gripper_width", "robot1_eef_pos.0", "robot1_eef_pos.1"),
+    )
+    assert {column.name for column in source.contents.columns} == hands.keys() | more.keys()
+    convert(source, tmp_path / "copy", "zarr")
+    np.testing.assert_array_equal(zarr.open_group(str(tmp_path / "copy"), mode="r")["data/action"][:], expected)
+
+
+def test_a_codec_of_another_package_names_the_extra_that_has_it(tmp_path):
+    path = make(tmp_path / "umi.zarr")
+    about = path / "data" / "state" / ".zarray"
+    about.write_text(
+        json.dumps(json.loads(about.read_text()) | {"compressor": {"id": "imagecodecs_none", "level": 99}})
+    )
+    with pytest.raises(RecordingError, match=r"of the codec imagecodecs_none, which needs the extra 'umi'; install it"):
+        open_source(path)
+
+
+def test_an_action_may_have_the_other_key_or_none(tmp_path):
+    plain = next(open_source(make(tmp_path / "a")).episodes())
+    values = np.zeros((6, 2), np.float32)
+    other = open_source(make(tmp_path / "b", **{"data/action": None, "data/actions": values}))
+    np.testing.assert_array_equal(next(other.episodes()).actions, plain.actions)
+    assert [column.name for column in other.contents.columns] == ["state"]
+    none = open_source(make(tmp_path / "c", **{"data/action": None}))
+    assert next(none.episodes()).actions.shape == (2, 0)
+    with pytest.raises(
+        RecordingError, match="lacks an action: valid is a key action or actions; it has data/state; say"
+    ):
+        convert(none, tmp_path / "d", "zarr")
+
+
 def test_damaged_files_are_refused(written, tmp_path):
     path = written("zarr_zip")
     path.write_bytes(path.read_bytes()[:2000])

@@ -5,7 +5,6 @@ what happens to observations and actions before and after the network.
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.hub import fetch_hint
 from bid_ros.importing.policy import NetworkFeature, network_feature
 from bid_ros.importing.tensors import COMPILED, read_safetensors
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 CONFIG: Final = "config.json"
 WEIGHTS: Final = "model.safetensors"
 MODEL: Final = "pretrained_model"
-HUB: Final = re.compile(r"(?:https://huggingface\.co/)?([\w-][\w.-]*/([\w.-]+))")  # a name on the hub
 PROCESSORS: Final = {
     "policy_preprocessor.json": "normalizer_processor",
     "policy_postprocessor.json": "unnormalizer_processor",
@@ -136,9 +135,8 @@ def policy_folder(path: str | Path) -> Path:
     """
     folder = Path(path)
     if not folder.is_dir():
-        hub = HUB.fullmatch(str(path))
-        fetch = f"; from the Hugging Face hub fetch it by: hf download {hub[1]} --local-dir {hub[2]}" if hub else ""
-        raise BidError(f"{path} is no folder; valid is one on this computer that LeRobot saved a policy to{fetch}")
+        said = f"{path} is no folder; valid is one on this computer that LeRobot saved a policy to"
+        raise BidError(f"{said}{fetch_hint(path)}")
     if (folder / CONFIG).is_file():
         return folder
     if (folder / MODEL / CONFIG).is_file():
