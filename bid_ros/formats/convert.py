@@ -111,7 +111,9 @@ def convert(
     identity = {"origin": origin, "format": name, "options": chosen, "contents": about_json(contents)}
     folder = keep or target.with_name(f".{target.name}.parts")
     parts, rows, resumed = _write_parts(source, writer, folder, identity, progress)
-    verified = _assemble(writer, parts, target, lambda path: verify(source, path, form, options, rows, whole))
+    # Bags that are read are not read again.
+    compared = [] if keep is not None and hasattr(source, "pieces") and not whole else rows
+    verified = _assemble(writer, parts, target, lambda path: verify(source, path, form, options, compared, whole))
     if keep is None:
         remove(folder)
     lost = (*contents.left, *form.losses(contents, options))

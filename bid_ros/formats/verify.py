@@ -81,7 +81,7 @@ def _sample(rows: Sequence[int], whole: bool, bags: bool) -> list[int]:
     count = len(rows)
     if whole or (sum(rows) <= SMALL_ROWS and not bags):
         return list(range(count))
-    return [0] if bags else sorted({round(at) for at in np.linspace(0, count - 1, SAMPLE)})
+    return [0][:count] if bags else sorted({round(at) for at in np.linspace(0, count - 1, SAMPLE)})
 
 
 def _episodes(source: Source, numbers: Sequence[int]) -> Iterator[DataEpisode]:
