@@ -279,10 +279,9 @@ def _check_data(data: DataKeys, task: Task) -> None:
                 raise TaskError(f"data: {group} names '{name}', which the task lacks; valid are {', '.join(valid)}")
             split_key(key)
     kinds = {item.name: item.kind for item in (*task.observation, *task.action)}
-    known = ", ".join(kinds)
     for name, unit in data.unit.items():
         if name not in kinds:
-            raise TaskError(f"data: unit names '{name}', which the task lacks; valid are {known}")
+            raise TaskError(f"data: unit names '{name}', which the task lacks; valid are {', '.join(kinds)}")
         conversion(unit, kinds[name], name, task.limits)
 
 

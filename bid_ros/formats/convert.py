@@ -117,19 +117,9 @@ def convert(
     if keep is None:
         remove(folder)
     lost = (*contents.left, *form.losses(contents, options))
-    return Conversion(
-        str(target),
-        name,
-        len(rows),
-        sum(rows),
-        resumed,
-        lost,
-        form.fates(contents, options),
-        contents.notes,
-        verified.episodes,
-        verified.left,
-        verified.fidelity,
-    )
+    counts = (len(rows), sum(rows), resumed)
+    said = (lost, form.fates(contents, options), contents.notes)
+    return Conversion(str(target), name, *counts, *said, verified.episodes, verified.left, verified.fidelity)
 
 
 def _write_parts(

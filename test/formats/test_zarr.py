@@ -181,5 +181,5 @@ def test_a_column_that_has_the_name_of_the_action_is_refused(tmp_path):
     from bid_ros.formats import Column
 
     columns = (Column("action", (2,), "float32"),)
-    with pytest.raises(RecordingError, match="a column is called 'action'; valid in a data set is a name that nothing else"):
+    with pytest.raises(RecordingError, match="a column is called 'action'; valid in a data set is a name"):
         convert(Memory(columns, columns[0], counted().held), tmp_path / "out", "zarr")

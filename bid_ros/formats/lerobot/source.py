@@ -45,7 +45,7 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class Timed:
+class TimedEpisode:
     """An episode and when its rows were.
 
     Attributes:
@@ -111,7 +111,7 @@ class LeRobotSource:
         for timed, span in self._spans[start:]:
             yield self._episode(timed, span, names)
 
-    def _read_times(self, place: Place) -> Timed:
+    def _read_times(self, place: Place) -> TimedEpisode:
         table = self._table(place, [column.key for column in (TIMES, NUMBERS, TASKS)])
         stamps, count, tasks = (numbers(table, column, place.data) for column in (TIMES, NUMBERS, TASKS))
         said = f"{place.data}: episode {place.number}"
@@ -119,9 +119,9 @@ class LeRobotSource:
         if not timing.spans:
             within = GAP / self._layout.fps
             raise RecordingError(f"{said}: no two of its {place.length} rows are within {within:g} s")
-        return Timed(place, stamps, tasks, timing)
+        return TimedEpisode(place, stamps, tasks, timing)
 
-    def _episode(self, timed: Timed, span: Span, names: Collection[str] | None) -> DataEpisode:
+    def _episode(self, timed: TimedEpisode, span: Span, names: Collection[str] | None) -> DataEpisode:
         layout, place, stamped = self._layout, timed.place, "stamps" in self.contents.extras
         tabled = [column for column in layout.tabled() if column.wanted(names)]
         commanded = [layout.action] if layout.action.size else []
@@ -149,7 +149,7 @@ class LeRobotSource:
         known = {"seed": place.number, **_about(self._side, timed, span), **self._told(timed, span)}
         return DataEpisode(observations, actions, np.asarray(stamps), **known)
 
-    def _told(self, timed: Timed, span: Span) -> dict[str, Any]:
+    def _told(self, timed: TimedEpisode, span: Span) -> dict[str, Any]:
         """Return the text of an episode, and where it changes."""
         rows, place = timed.tasks[span.rows], timed.place
         # Where there is no text the writer of bid_ros puts the name of the task.
@@ -179,7 +179,7 @@ def _taken(values: NDArray[Any], span: Span) -> NDArray[Any]:
     return values if span.count == len(values) and (np.diff(span.rows) == 1).all() else values[span.rows]
 
 
-def _about(side: Sidecar, timed: Timed, span: Span) -> dict[str, Any]:
+def _about(side: Sidecar, timed: TimedEpisode, span: Span) -> dict[str, Any]:
     """Return what was added about an episode, for the rows of a span."""
     known = side.about(timed.place.number)
     if span.truncated:
@@ -192,7 +192,7 @@ def _about(side: Sidecar, timed: Timed, span: Span) -> dict[str, Any]:
     return known
 
 
-def placed_frames(episodes: Sequence[Timed], layout: Layout) -> tuple[dict[tuple[int, str], Frames], list[str]]:
+def placed_frames(episodes: Sequence[TimedEpisode], layout: Layout) -> tuple[dict[tuple[int, str], Frames], list[str]]:
     """Return where the frames of each episode are, by its number and the key of the video, and what was set right.
 
     Where a file has one frame for each row, the frames are counted. ``from_timestamp`` of v3.0 is then held against
@@ -204,7 +204,7 @@ def placed_frames(episodes: Sequence[Timed], layout: Layout) -> tuple[dict[tuple
     found: dict[tuple[int, str], Frames] = {}
     notes = []
     for column in layout.videos():
-        files: dict[Path, list[Timed]] = {}
+        files: dict[Path, list[TimedEpisode]] = {}
         for item in episodes:
             files.setdefault(item.place.videos[column.key][0], []).append(item)
         moved, most = 0, 0.0
