@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.feature import Feature
 from bid_ros.core.limits import Limits
-from bid_ros.core.task import Feature, Task, load_task
+from bid_ros.core.task import Task, load_task
 from bid_ros.robots.registry import task_arm
 
 ROOT: Final = Path(__file__).resolve().parent.parent

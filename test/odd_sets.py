@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.parquet as parquet
 
 from bid_ros.formats import Column, Contents, DataEpisode, Options, convert
-from bid_ros.formats.base import row_stamps
+from bid_ros.formats.rows import row_stamps
 
 SIZE = (32, 48, 3)
 

@@ -18,7 +18,8 @@ import onnx
 import yaml
 from onnx import TensorProto, helper, numpy_helper
 
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.feature import Feature
+from bid_ros.core.task import Task
 
 SPREADS = {"strong": 0.05, "weak": 0.2}
 DIFFUSION = {

@@ -14,9 +14,9 @@ from bid_ros.cameras.lens import Lens
 from bid_ros.cameras.model import CameraModel
 from bid_ros.cameras.registry import BY_NODE, CAMERAS, check_source
 from bid_ros.core.errors import CameraError
+from bid_ros.core.feature import Feature
 from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.core.settings import BY_CALLER, Quaternion, Vector3, list_of, parse_with_twin, read_yaml, settings
-from bid_ros.core.task import Feature
 
 DEFAULT_FOVY: Final = 60.0  # degrees, to draw over the image of a camera whose field of view is not given
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bid_ros.cameras.image import Image, decode_image, format_of, rows_of, unpacked
 from bid_ros.core.errors import CameraError
-from bid_ros.core.task import Feature
+from bid_ros.core.feature import Feature
 
 Depth = NDArray[np.float32]
 Millimetres = NDArray[np.uint16]

@@ -15,8 +15,9 @@ from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.trajectory import PEAK_SPEED, minimum_jerk
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import TaskError
+from bid_ros.core.feature import Feature, FeatureKind
 from bid_ros.core.rotation import Array, matrix_from_6d
-from bid_ros.core.task import Feature, FeatureKind, Task
+from bid_ros.core.task import Task
 
 POSTURE_SPEED: Final = 0.3  # rad/s, peak, at which a redundant joint goes from its measured place to that at rest
 ROUGHLY_RAD: Final = 2e-3  # how far redundant joints of samples may be from where they settle

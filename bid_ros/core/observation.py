@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.clocks import SET_BACK_NS
 from bid_ros.core.errors import ObservationError
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.feature import Feature
+from bid_ros.core.task import Task
 
 
 class History(NamedTuple):

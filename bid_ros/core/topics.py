@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from bid_ros.core.errors import BidError, TaskError
-from bid_ros.core.task import ROS_NAME, Feature, Task
+from bid_ros.core.feature import ROS_NAME, Feature
+from bid_ros.core.task import Task
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from mcap.reader import make_reader
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BidError, TaskError
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.feature import Feature
+from bid_ros.core.task import Task
 from bid_ros.core.topics import (
     ARM_STATUS,
     CHUNK_TYPE,

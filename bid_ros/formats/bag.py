@@ -13,8 +13,9 @@ import numpy as np
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.bag_writer import BagsWriter, losses
-from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Source, runs_of
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Source
 from bid_ros.formats.files import Piece
+from bid_ros.formats.rows import runs_of
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.files import bag_files, bags_inside, invented_in, is_bag_file, is_bag_folder
 from bid_ros.recording.outcomes import SUCCESS, check_outcomes

@@ -11,9 +11,10 @@ from scipy.spatial.transform import Rotation, Slerp
 from bid_ros.cameras.image import encode_image
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError, TaskError
+from bid_ros.core.feature import Feature
 from bid_ros.core.outcome import CLASSES, TASK
 from bid_ros.core.rotation import matrix_from_6d
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.core.topics import (
     ARM_STATUS,
     EPISODE_EVENT,

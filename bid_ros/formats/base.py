@@ -151,12 +151,6 @@ class DataEpisode:
 ABOUT: Final = ("label", "seed", "truncated", "success", "text", "texts", "interventions")
 
 
-def runs_of(mask: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
-    """Return (first, end) of each run of true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
-    return tuple((int(first), int(end)) for first, end in edges.reshape(-1, 2))
-
-
 class Source(Protocol):
     """An opened data set. It reads one episode at a time."""
 
@@ -255,11 +249,6 @@ def required_rate(contents: Contents, what: str) -> float:
             "name the task, whose rate_hz counts then"
         )
     return contents.rate_hz
-
-
-def row_stamps(rows: int, rate_hz: float | None) -> NDArray[np.int64]:
-    """Return times since the start of the episode, ns; of row numbers (1 s apart) if no rate is known."""
-    return np.round(np.arange(rows) * (1e9 / (rate_hz or 1.0))).astype(np.int64)
 
 
 FORMATS: Final[Registry[Format]] = Registry(

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,43 +10,14 @@ from numpy.typing import NDArray
 
 from bid_ros.core.data_keys import split_key
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.feature import Feature
 from bid_ros.core.limits import Limits
-from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.core.units import conversion, doubt
 from bid_ros.formats.base import ACTIONS, Column, Contents, DataEpisode, Source
+from bid_ros.formats.pick import ACTION, Pick
 
-ACTION = ""  # stands for the action among the columns
 VECTOR = "axis_angle"  # in the names of values that are rotation vectors, as UMI and robosuite have them
-
-
-@dataclass(frozen=True)
-class _Pick:
-    """Takes a feature from a column: all of it, or some values of each row, times ``scale`` and plus ``offset``.
-
-    Attributes:
-        known: the task file names the unit, or bid_ros wrote the numbers.
-        turned: the values are rotation vectors, which become six numbers each.
-    """
-
-    column: str
-    indices: tuple[int, ...] | None
-    key: str
-    scale: float = 1.0
-    offset: float = 0.0
-    known: bool = False
-    turned: bool = False
-
-    def of(self, episode: DataEpisode) -> NDArray[Any]:
-        """Return ``(T, n)`` values, or the images."""
-        values = episode.actions if self.column == ACTION else episode.observations[self.column]
-        if self.indices is None:
-            return values
-        flat = values.reshape(len(values), -1)
-        first, end = self.indices[0], self.indices[-1] + 1
-        # A range is a view; the values are copied once, where they are converted.
-        taken = flat[:, first:end] if self.indices == tuple(range(first, end)) else flat[:, self.indices]
-        return matrix_to_6d(matrix_from_vector(taken)) if self.turned else taken
 
 
 class Mapped:
@@ -114,7 +85,7 @@ class Mapped:
         """State of what the source reads, if it says so: parts of what has changed since are not used."""
         return getattr(self._source, "files", ())
 
-    def _in_unit(self, name: str, pick: _Pick, units: Mapping[str, str]) -> _Pick:
+    def _in_unit(self, name: str, pick: Pick, units: Mapping[str, str]) -> Pick:
         """Return a pick that makes rad or m of the unit that the task file names."""
         if name not in units:
             return replace(pick, known=self._own)
@@ -130,7 +101,7 @@ class Mapped:
                 "valid is the same rate"
             )
 
-    def _column(self, feature: Feature, pick: _Pick, columns: dict[str, Column]) -> Column:
+    def _column(self, feature: Feature, pick: Pick, columns: dict[str, Column]) -> Column:
         image = feature.kind == "image"
         return Column(
             feature.name,
@@ -160,7 +131,7 @@ def _names(features: Sequence[Feature]) -> tuple[str, ...]:
 
 def _pick(
     feature: Feature, columns: dict[str, Column], found: Contents, task: Task, keys: dict[str, str], what: str
-) -> _Pick:
+) -> Pick:
     """Return where a feature is, by its key or by its name."""
     said = f"{what} '{feature.name}' of task '{task.name}'"
     if feature.name in keys:
@@ -172,7 +143,7 @@ def _pick(
     named = [(at, column, indices) for at, column in candidates if (indices := _named(feature, column))]
     if len(named) == 1:
         at, column, indices = named[0]
-        return _checked(feature, _Pick(at, indices, f"{column.key or column.name}[{feature.name}]"), said, column)
+        return _checked(feature, Pick(at, indices, f"{column.key or column.name}[{feature.name}]"), said, column)
     if len(named) > 1:
         where = " and ".join(column.key or column.name for _, column, _ in named)
         raise RecordingError(f"{said} is in {where} of the data set; name one in the section data of the task file")
@@ -181,17 +152,17 @@ def _pick(
     )
 
 
-def _pick_actions(columns: dict[str, Column], found: Contents, task: Task, keys: dict[str, str]) -> tuple[_Pick, ...]:
+def _pick_actions(columns: dict[str, Column], found: Contents, task: Task, keys: dict[str, str]) -> tuple[Pick, ...]:
     """Return where each action is. The action as a whole is the task's where no doubt is possible."""
     in_order = found.signature == task.signature() or (len(task.action) == 1 and not found.action.names)
     if in_order and not keys and found.action.size:
         _check_size(found.action.key or "action", found.action.size, task)
         return tuple(
-            _Pick(ACTION, tuple(range(part.start, part.stop)), found.action.key or "action")
+            Pick(ACTION, tuple(range(part.start, part.stop)), found.action.key or "action")
             for _, part in task.action_columns
         )
     if len(task.action) == 1 and task.action[0].size == found.action.size and not keys:
-        return (_Pick(ACTION, tuple(range(found.action.size)), found.action.key or "action"),)
+        return (Pick(ACTION, tuple(range(found.action.size)), found.action.key or "action"),)
     return tuple(_pick(item, columns, found, task, keys, "action") for item in task.action)
 
 
@@ -200,7 +171,7 @@ def _check_size(key: str, size: int, task: Task) -> None:
         raise RecordingError(f"'{key}' of the data set has {size} values; task '{task.name}' has {task.action_dim}")
 
 
-def _by_key(feature: Feature, text: str, columns: dict[str, Column], found: Contents, said: str) -> _Pick:
+def _by_key(feature: Feature, text: str, columns: dict[str, Column], found: Contents, said: str) -> Pick:
     key, wanted = split_key(text)
     by_key = {column.key: name for name, column in columns.items() if column.key}
     whole = ACTION if key in ACTIONS and found.action.size else None
@@ -210,7 +181,7 @@ def _by_key(feature: Feature, text: str, columns: dict[str, Column], found: Cont
     column = found.action if at == ACTION else columns[at]
     if wanted is None:
         return _whole(feature, column, at, said)
-    return _checked(feature, _Pick(at, tuple(_index(item, column, said) for item in wanted), text), said, column)
+    return _checked(feature, Pick(at, tuple(_index(item, column, said) for item in wanted), text), said, column)
 
 
 def _index(wanted: int | str, column: Column, said: str) -> int:
@@ -227,17 +198,17 @@ def _index(wanted: int | str, column: Column, said: str) -> int:
     return column.names.index(wanted)
 
 
-def _whole(feature: Feature, column: Column, at: str, said: str) -> _Pick:
+def _whole(feature: Feature, column: Column, at: str, said: str) -> Pick:
     key = column.key or column.name
     if feature.kind == "image" and not feature.depth and column.shape in _grey(feature):
-        return _Pick(at, None, key)
+        return Pick(at, None, key)
     if (feature.kind == "image") != column.image or (column.image and column.shape != feature.shape):
         kind = "an image" if column.image else "no image"
         raise RecordingError(
             f"{said} is a {feature.kind} of {feature.shape}; '{key}' of the data set is {kind} of {column.shape}"
         )
     indices = None if column.image else tuple(range(column.size))
-    return _checked(feature, _Pick(at, indices, key), said, column)
+    return _checked(feature, Pick(at, indices, key), said, column)
 
 
 def _grey(feature: Feature) -> tuple[tuple[int, ...], ...]:
@@ -245,7 +216,7 @@ def _grey(feature: Feature) -> tuple[tuple[int, ...], ...]:
     return feature.shape[:2], (*feature.shape[:2], 1)
 
 
-def _checked(feature: Feature, pick: _Pick, said: str, column: Column) -> _Pick:
+def _checked(feature: Feature, pick: Pick, said: str, column: Column) -> Pick:
     if pick.indices is None:
         return pick
     if feature.kind == "image":
@@ -277,7 +248,7 @@ def _described(column: Column) -> str:
 
 
 def _converted(
-    feature: Feature, pick: _Pick, episode: DataEpisode, number: int, limits: Limits, said: set[str]
+    feature: Feature, pick: Pick, episode: DataEpisode, number: int, limits: Limits, said: set[str]
 ) -> NDArray[Any]:
     values = pick.of(episode)
     if feature.kind != "image":

@@ -13,8 +13,9 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, holds_images, lost_extras, runs_of
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, holds_images, lost_extras
 from bid_ros.formats.files import ArrayWriter, readable
+from bid_ros.formats.rows import runs_of
 from bid_ros.recording.dataset import ARRAYS, INTERVENTION
 from bid_ros.recording.dataset import FORMAT as VERSION
 

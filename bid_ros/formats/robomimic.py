@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
-from bid_ros.formats.base import Column, Contents, DataEpisode, Format, holds_images, row_stamps
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, holds_images
 from bid_ros.formats.files import (
     KEY,
     STAMP,
@@ -24,6 +24,7 @@ from bid_ros.formats.files import (
     readable,
     to_key,
 )
+from bid_ros.formats.rows import row_stamps
 
 MAGIC: Final = b"\x89HDF\r\n\x1a\n"
 READ: Final = {"actions", "obs", STAMP}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra, install_line
-from bid_ros.formats.base import ACTIONS, NO_ACTION, Column, Contents, DataEpisode, Format, holds_images, row_stamps
+from bid_ros.formats.base import ACTIONS, NO_ACTION, Column, Contents, DataEpisode, Format, holds_images
 from bid_ros.formats.files import (
     KEY,
     STAMP,
@@ -27,6 +27,7 @@ from bid_ros.formats.files import (
     remove,
     to_key,
 )
+from bid_ros.formats.rows import row_stamps
 from bid_ros.formats.umi import derived_action, hand_keys, joined
 
 CHUNK_BYTES: Final = 1 << 22

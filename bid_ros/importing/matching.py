@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from bid_ros.core.data_keys import split_key
 from bid_ros.core.errors import BidError
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.feature import Feature
+from bid_ros.core.task import Task
 from bid_ros.importing.policy import ImportedPolicy, NetworkFeature
 from bid_ros.policy.spaces.config import ObservedFeature, Part, Space
 from bid_ros.policy.spaces.policy import rows_of

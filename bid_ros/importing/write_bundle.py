@@ -19,8 +19,8 @@ from bid_ros.core.task import Task
 from bid_ros.importing.matching import space_for
 from bid_ros.importing.networks.observation import ObservationNetwork
 from bid_ros.importing.policy import GraphExample, ImportedPolicy, check_same
-from bid_ros.learning.bundling import check_replaceable, replaced
 from bid_ros.learning.graphs import FunctionGraph, SamplerGraph, export_graph
+from bid_ros.learning.replacing import check_replaceable, replaced
 from bid_ros.learning.run_folder import command_line
 from bid_ros.policy.act.settings import MOST_MEMBERS, ActSettings, member_role
 from bid_ros.policy.base import Bundle

@@ -9,8 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.feature import Feature
 from bid_ros.core.observation import seen_by_network
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.learning.config import AugmentConfig
 from bid_ros.learning.windows import (
     NARROWEST,

@@ -1,9 +1,7 @@
 """Exports the checkpoints of a run to a policy bundle."""
 
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,9 +22,10 @@ from bid_ros.learning.families import (
     write_graphs,
 )
 from bid_ros.learning.networks import PolicyNetworks
+from bid_ros.learning.replacing import replaced
 from bid_ros.learning.run_folder import RunFolder, command_line, source_commit
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle import DIFFUSION, MANIFEST, load_bundle
+from bid_ros.policy.bundle import DIFFUSION, load_bundle
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
@@ -216,30 +215,6 @@ def _share_equal(out: Path, graphs: Mapping[str, dict[str, str] | None]) -> None
         if (out / name).read_bytes() == (out / strong[role]).read_bytes():
             (out / name).unlink()
             weak[role] = strong[role]
-
-
-def check_replaceable(out: Path) -> None:
-    """Raise BundleError if ``out`` is anything but a bundle, an empty folder or free."""
-    if out.exists() and not (out / MANIFEST).is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise BundleError(f"{out} exists and is not a bundle; valid is a new or empty folder or a bundle to replace")
-
-
-@contextmanager
-def replaced(out: Path) -> Iterator[Path]:
-    """Give a new folder beside ``out``, which replaces the bundle there if nothing fails meanwhile.
-
-    Raises:
-        BundleError: ``out`` is not a bundle.
-    """
-    check_replaceable(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
-        new = Path(temporary) / "new"
-        new.mkdir()
-        yield new
-        if out.exists():
-            out.rename(Path(temporary) / "old")
-        new.rename(out)
 
 
 def _trained(folder: RunFolder, strength: str, task: Task, config: TrainConfig) -> tuple[int, Networks]:

@@ -13,11 +13,12 @@ from tqdm import tqdm
 from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import TrainingData
-from bid_ros.learning.bundling import check_replaceable, write_variant
+from bid_ros.learning.bundling import write_variant
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.consistency import DistillConfig, Distiller, student_settings
 from bid_ros.learning.families import bundle_networks, training_of
 from bid_ros.learning.networks import PolicyNetworks, TrainedEncoder
+from bid_ros.learning.replacing import check_replaceable
 from bid_ros.learning.run_folder import RunFolder, command_line, source_commit
 from bid_ros.learning.training import keep_freed_memory
 from bid_ros.policy.base import Bundle

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.feature import Feature
+from bid_ros.core.task import Task
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.recording.dataset import Dataset
 

@@ -14,8 +14,9 @@ from bid_ros.cameras.depth import decode_depth, is_depth, read_image
 from bid_ros.cameras.image import ImageFitter, decode_image
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError, CameraError, ObservationError
+from bid_ros.core.feature import Feature
 from bid_ros.core.stamps import sample_ns, stamp_ns
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.core.topics import COMPRESSED_IMAGE_TYPE, IMAGE_TYPE, IMAGES, TOPICS, recorded_topics, source_topic
 from bid_ros.nodes.client import visiting
 from bid_ros.nodes.interrupt import interrupt_after

@@ -7,8 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.feature import Feature
 from bid_ros.core.stamps import sample_ns
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.core.topics import Qos, feature_topic, recorded_topics
 from bid_ros.nodes.base import BidNode
 from bid_ros.observing.features import extract

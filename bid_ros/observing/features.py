@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from bid_ros.cameras.depth import read_image
 from bid_ros.core.errors import CameraError, ObservationError
+from bid_ros.core.feature import Feature
 from bid_ros.core.poses import pose_arrays
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
-from bid_ros.core.task import Feature
 
 # Drivers sort joints as they like, many by the alphabet. Those of other arms end with their number.
 UR_JOINTS: Final = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BundleError, DecodingError
+from bid_ros.core.feature import Feature
 from bid_ros.core.observation import Observation, check_observed, seen_by_network
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Array, Bundle, Graphs
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec

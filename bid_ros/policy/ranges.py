@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.feature import Feature
+from bid_ros.core.task import Task
 from bid_ros.policy.normalise import LinearNormaliser
 
 ANGLE = 3.2  # rad, a little over half a turn

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.feature import Feature, FeatureKind
 from bid_ros.core.files import replacing
 from bid_ros.core.rotation import matrix_from_6d
-from bid_ros.core.task import Feature, FeatureKind, Task
+from bid_ros.core.task import Task
 from bid_ros.core.units import doubt
 
 FORMAT: Final = 1

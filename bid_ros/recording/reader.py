@@ -51,8 +51,7 @@ class BagMessage:
     """A message of a bag.
 
     Attributes:
-        topic: its topic, as it was asked for; the recorded name if all topics were.
-        stamp_ns: time of receipt by the recorder, ns since the epoch.
+        topic, stamp_ns: as of a :class:`RawMessage`.
         message: object with the fields of the type; arrays of numbers are NumPy arrays.
     """
 
@@ -64,17 +63,15 @@ class BagMessage:
 class BagReader:
     """A bag, decoded with the definitions inside it. It needs no ROS installation.
 
-    It reads rosbag2 bags in MCAP and in sqlite3 files, compressed or not, and ROS 1 bags. A bag without definitions
-    (sqlite3, before Iron) is read with those of ROS 2 Jazzy's own packages.
+    It reads rosbag2 bags in MCAP and in sqlite3, compressed or not, and ROS 1 bags; those without definitions (sqlite3,
+    before Iron) with those of ROS 2 Jazzy's own packages.
 
-    A bag holds the full names of its topics. A relative name (``arm/status``) is looked for in the namespace that the
-    recorder wrote into the bag's metadata, in a bag of another recorder by how its names end. Where only compressed
-    images were recorded, on ``<topic>/compressed``, the name of the raw ones finds them, also if the raw topic is there
-    without a message, and
-    :func:`bid_ros.cameras.image.decode_image` takes either.
+    A bag holds full names of topics. A relative name (``arm/status``) is looked for in the namespace that the recorder
+    wrote into the metadata, in a bag of another recorder by how its names end. Where only ``<topic>/compressed`` has
+    images, the name of the raw ones finds them, and :func:`bid_ros.cameras.image.decode_image` takes either.
 
-    A file without an index (its recorder was killed, or still runs) is read from a repaired copy in a temporary
-    folder, up to the last complete message. The bag itself is never changed.
+    A file without an index (its recorder was killed, or still runs) is read from a repaired copy, up to the last
+    complete message. The bag itself is never changed.
 
     Attributes:
         path: the bag.

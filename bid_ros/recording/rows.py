@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import ObservationError
+from bid_ros.core.feature import Feature
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.stamps import sample_ns
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.core.topics import feature_topic, recorded_topics
 from bid_ros.observing.features import carries, extract
 from bid_ros.recording.bag_topics import check_types

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError, ObservationError, RecordingError
+from bid_ros.core.feature import Feature
 from bid_ros.core.observation import History, Observation, ObservationBuffer
 from bid_ros.core.stamps import sample_ns, stamp_ns, stamp_to_ns
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, feature_topic
 from bid_ros.decoding import current_decoder
 from bid_ros.observing.features import extract

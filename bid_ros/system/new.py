@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.feature import Feature
 from bid_ros.core.objects import MESHES
 from bid_ros.core.paths import share
-from bid_ros.core.task import Feature, Task, load_task
+from bid_ros.core.task import Task, load_task
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.system.folder import FILE, System, find_system
 from bid_ros.system.stages import FILE as STAGES

@@ -11,10 +11,11 @@ from pydantic import Field
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import BidError
+from bid_ros.core.feature import SOURCE
 from bid_ros.core.registry import Registry, collect
 from bid_ros.core.rotation import Array
 from bid_ros.core.settings import parse_settings, settings
-from bid_ros.core.task import SOURCE, Task
+from bid_ros.core.task import Task
 
 MARKS: Final = ("success", "failure", "discard")
 AXES: Final = ("x", "y", "z", "roll", "pitch", "yaw")

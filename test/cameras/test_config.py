@@ -7,7 +7,7 @@ from bid_ros.cameras.config import CameraConfig, check_depths, has_sensor, load_
 from bid_ros.cameras.realsense import RealSenseCamera
 from bid_ros.cameras.uvc import UvcCamera
 from bid_ros.core.errors import CameraError
-from bid_ros.core.task import Feature
+from bid_ros.core.feature import Feature
 
 NAMES = ["third_person", "wrist"]
 GOOD = """

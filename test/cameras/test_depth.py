@@ -9,7 +9,7 @@ import pytest
 from bid_ros.cameras.depth import decode_depth, is_depth, millimetres, read_image, read_picture
 from bid_ros.cameras.image import encode_image, resize_crop
 from bid_ros.core.errors import CameraError
-from bid_ros.core.task import Feature
+from bid_ros.core.feature import Feature
 
 MILLIMETRES = np.array([[1000, 0, 1], [65535, 250, 3000]], np.uint16)
 METRES = np.array([[1.0, np.nan, 0.001], [65.535, 0.25, 3.0]], np.float32)

@@ -8,8 +8,8 @@ from bid_ros.control.homing import HomingPlan
 from bid_ros.control.joint_chunks import JointChunks, tool_task
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError, TaskError
+from bid_ros.core.feature import Feature
 from bid_ros.core.rotation import DOWN_6D, matrix_to_6d
-from bid_ros.core.task import Feature
 from bid_ros.safety.envelope import Envelope
 
 DT = 50_000_000

@@ -9,7 +9,7 @@ from joint_task import HOME, around_home, joint_chunk, model_of
 from bid_ros.control.joint_servo import JointServo
 from bid_ros.control.servo_base import ServoMode
 from bid_ros.core.errors import ArmError, TaskError
-from bid_ros.core.task import Feature
+from bid_ros.core.feature import Feature
 
 MS = 1_000_000
 TICK = 10 * MS

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from bid_ros.core.errors import ObservationError
+from bid_ros.core.feature import Feature
 from bid_ros.core.limits import Limits
 from bid_ros.core.observation import History, ObservationBuffer, blank_observation, seen_by_network
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 
 DT = 100_000_000
 MS = 1_000_000

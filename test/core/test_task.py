@@ -4,8 +4,9 @@ import pytest
 import yaml
 
 from bid_ros.core.errors import TaskError
+from bid_ros.core.feature import SOURCE, Feature
 from bid_ros.core.limits import Limits
-from bid_ros.core.task import SOURCE, Feature, load_task, parse_task
+from bid_ros.core.task import load_task, parse_task
 
 DISTANCES = {"name": "front", "kind": "image", "shape": [96, 96, 1], "depth": [0.1, 2.0]}
 

@@ -8,7 +8,8 @@ import pytest
 
 from bid_ros.cli import main
 from bid_ros.core.errors import BidError, RecordingError
-from bid_ros.core.task import Feature, load_task
+from bid_ros.core.feature import Feature
+from bid_ros.core.task import load_task
 from bid_ros.episodes.demonstrating import LockstepDemonstrations
 from bid_ros.recording.dataset import Dataset
 from bid_ros.robots.gripper import GripperThresholds

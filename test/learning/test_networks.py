@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.task import Feature
+from bid_ros.core.feature import Feature
 from bid_ros.learning import NetworkConfig
 from bid_ros.learning.graphs import encoding_roles, random_feeds, write_encoding
 from bid_ros.learning.networks import Denoiser, ImageEncoder, PolicyNetworks, SpatialSoftmax

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bid_ros.core.errors import BidError, RecordingError
-from bid_ros.core.task import Feature
+from bid_ros.core.feature import Feature
 from bid_ros.learning import AugmentConfig, train
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.trainer import DiffusionTrainer

@@ -28,8 +28,9 @@ from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Decision
 from bid_ros.cameras.image import encode_image
 from bid_ros.control.slowing import Pace
+from bid_ros.core.feature import Feature
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
-from bid_ros.core.task import Feature, load_task
+from bid_ros.core.task import load_task
 from bid_ros.nodes.base import DECISION_PRIORITY
 from bid_ros.nodes.policy_node import PolicyNode
 from bid_ros.nodes.ros_messages import (

@@ -13,9 +13,9 @@ from std_msgs.msg import Bool, ByteMultiArray, Float64MultiArray, String
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.errors import BidError, ObservationError, TaskError
+from bid_ros.core.feature import Feature
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
 from bid_ros.core.stamps import sample_ns, stamp_ns
-from bid_ros.core.task import Feature
 from bid_ros.core.topics import (
     FEATURE_TOPICS,
     JOINT_STATES,

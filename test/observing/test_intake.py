@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from bid_ros.core.feature import Feature
 from bid_ros.core.limits import Limits
 from bid_ros.core.observation import ObservationBuffer
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.observing.intake import EQUAL, SEEN_M, Intake
 
 MS = 1_000_000

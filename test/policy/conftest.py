@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bid_ros.core.feature import Feature
 from bid_ros.core.observation import Observation
-from bid_ros.core.task import Feature, Task, load_task
+from bid_ros.core.task import Task, load_task
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
 

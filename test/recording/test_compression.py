@@ -11,7 +11,7 @@ from sensor_msgs.msg import CompressedImage, Image
 from bid_ros.cameras.depth import read_image
 from bid_ros.cameras.image import decode_image, encode_image
 from bid_ros.core.errors import CameraError, RecordingError
-from bid_ros.core.task import Feature
+from bid_ros.core.feature import Feature
 from bid_ros.core.topics import COMPRESSED, COMPRESSED_IMAGE_TYPE, camera_topic
 from bid_ros.formats import build_dataset
 from bid_ros.recording.compression import find_codec, split_image

@@ -9,7 +9,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import ARM_STATUS
 from bid_ros.formats import build_dataset
 from bid_ros.formats.bag import dataset_episodes
-from bid_ros.formats.base import runs_of
+from bid_ros.formats.rows import runs_of
 from bid_ros.recording.dataset import Dataset
 
 FROM_S, TO_S = 1.2, 1.6

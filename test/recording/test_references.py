@@ -8,8 +8,8 @@ from sensor_msgs.msg import JointState
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.feature import Feature
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
-from bid_ros.core.task import Feature
 from bid_ros.recording.references import References
 
 MS = 1_000_000

@@ -14,10 +14,11 @@ from std_msgs.msg import Float64MultiArray
 from bid_ros.cli import main
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ObservationError, RecordingError, TaskError
+from bid_ros.core.feature import Feature
 from bid_ros.core.observation import ObservationBuffer
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.core.task import Feature, load_task
+from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, TOOL_POSE, camera_topic, feature_topic
 from bid_ros.formats import build_dataset, convert
 from bid_ros.formats.bag import BagSource

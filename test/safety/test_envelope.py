@@ -6,8 +6,8 @@ from envelope_chunks import DOWN, NOW, ROWS, TOOL, column, ramp, rotations
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import TaskError
+from bid_ros.core.feature import Feature
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
-from bid_ros.core.task import Feature
 from bid_ros.safety.envelope import Envelope
 
 

@@ -7,9 +7,9 @@ import pytest
 from envelope_chunks import DOWN, NOW, ROWS, TOOL, column, ramp, rotations
 
 from bid_ros.core.errors import TaskError
+from bid_ros.core.feature import Feature
 from bid_ros.core.rotation import matrix_from_vector
 from bid_ros.core.shapes import ToolPart
-from bid_ros.core.task import Feature
 from bid_ros.safety.envelope import Envelope, out_of_time
 
 MS = 1_000_000

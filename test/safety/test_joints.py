@@ -9,8 +9,8 @@ from joint_task import HOME, around_home, joint_chunk, joint_task, model_of
 
 from bid_ros.control.joint_chunks import JointChunks, tool_task
 from bid_ros.core.errors import ArmError, TaskError
+from bid_ros.core.feature import Feature
 from bid_ros.core.rotation import matrix_to_6d
-from bid_ros.core.task import Feature
 from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.joints import JointEnvelope
 from bid_ros.safety.screen import Screen

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import Column, Contents, DataEpisode, row_stamps, runs_of
+from bid_ros.formats.base import Column, Contents, DataEpisode
 from bid_ros.formats.files import STAMP, Sidecar, read_json, read_sidecar
 from bid_ros.formats.lerobot.layout import NO_TEXT, SIDECAR, Layout
 from bid_ros.formats.lerobot.tables import Rows, numbers, pictures
 from bid_ros.formats.lerobot.timing import GAP, JITTER, Span, Timing, notes_of, timing_of
 from bid_ros.formats.lerobot.video import Frames, decode
+from bid_ros.formats.rows import row_stamps, runs_of
 
 EPISODE: Final = Column("episode_index", (), "int64", key="episode_index")
 STAMPS: Final = Column(STAMP, (), "int64", key=STAMP)

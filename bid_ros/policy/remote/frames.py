@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RemoteError
-from bid_ros.core.task import Feature
+from bid_ros.core.feature import Feature
 
 SIZE = 16  # bytes of a hash
 Image = NDArray[Any]

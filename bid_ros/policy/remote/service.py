@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BidError, RemoteError
+from bid_ros.core.feature import Feature
 from bid_ros.core.observation import Observation, task_history
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.decoding import Guidance, StartMode
 from bid_ros.policy.base import Bundle, Policy, policy_history
 from bid_ros.policy.ranges import task_ranges

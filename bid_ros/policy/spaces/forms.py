@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from bid_ros.core.errors import BundleError, TaskError
+from bid_ros.core.feature import Feature
 from bid_ros.core.limits import Limits
 from bid_ros.core.rotation import (
     Array,
@@ -25,7 +26,6 @@ from bid_ros.core.rotation import (
     quaternion_from_matrix,
     vector_from_matrix,
 )
-from bid_ros.core.task import Feature
 from bid_ros.core.units import conversion
 from bid_ros.policy.spaces.config import OPENINGS, ROTATIONS, Form, Part
 

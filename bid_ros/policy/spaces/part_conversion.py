@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BundleError
+from bid_ros.core.feature import Feature
 from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.policy.spaces import forms
 from bid_ros.policy.spaces.config import START, STEPWISE, Part
 from bid_ros.policy.spaces.forms import chosen_form, rotation_form, value_form

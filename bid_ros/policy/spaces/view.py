@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.core.errors import BundleError
+from bid_ros.core.feature import Feature
 from bid_ros.core.rotation import DOWN_6D, Array
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.policy.spaces.action import ActionConversion
 from bid_ros.policy.spaces.config import Space
 from bid_ros.policy.spaces.grid import grid_of

@@ -13,7 +13,8 @@ from bid_ros.cameras.config import CameraConfig, open_camera
 from bid_ros.cameras.image import ImageFitter
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import CameraError
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.feature import Feature
+from bid_ros.core.task import Task
 from bid_ros.system.check.finding import CheckFinding
 
 FIRST_S: Final = 5.0  # for the first image; a driver is discovered and a device opened in it

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from space_samples import PLACE, random_chunks, random_observation, six
 
 from bid_ros.core.errors import BundleError
-from bid_ros.core.task import Feature
+from bid_ros.core.feature import Feature
 from bid_ros.policy.spaces.action import ActionConversion
 from bid_ros.policy.spaces.config import ROTATIONS, Part, Space
 from bid_ros.policy.spaces.grid import grid_of

@@ -7,8 +7,8 @@ import pytest
 import yaml
 from space_samples import PLACE, ROOT
 
+from bid_ros.core.feature import Feature
 from bid_ros.core.settings import parse_settings
-from bid_ros.core.task import Feature
 from bid_ros.policy.spaces.config import Space
 from bid_ros.policy.spaces.policy import rows_of
 from bid_ros.policy.spaces.view import network_task

@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 from space_samples import PLACE, six
 
 from bid_ros.core.errors import BundleError
+from bid_ros.core.feature import Feature
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, vector_from_matrix
-from bid_ros.core.task import Feature
 from bid_ros.policy.spaces.config import Part
 from bid_ros.policy.spaces.forms import from_euler, from_quaternion, rotation_form, to_euler, value_form
 

@@ -1,0 +1,15 @@
+"""Rows of an episode: when each is, and which of them form a run."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def runs_of(mask: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+    """Return (first, end) of each run of true values."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return tuple((int(first), int(end)) for first, end in edges.reshape(-1, 2))
+
+
+def row_stamps(rows: int, rate_hz: float | None) -> NDArray[np.int64]:
+    """Return times since the start of the episode, ns; of row numbers (1 s apart) if no rate is known."""
+    return np.round(np.arange(rows) * (1e9 / (rate_hz or 1.0))).astype(np.int64)
