@@ -200,7 +200,7 @@ def placed_frames(episodes: Sequence[TimedEpisode], layout: Layout) -> tuple[dic
     the rows that come before: summed durations of videos drift by whole frames.
 
     Raises:
-        RecordingError: a file has other frames than rows, and the times of two episodes in it overlap.
+        RecordingError: a file has other frames than rows, and the times of its episodes do not explain which.
     """
     found: dict[tuple[int, str], Frames] = {}
     notes = []
@@ -220,10 +220,10 @@ def placed_frames(episodes: Sequence[TimedEpisode], layout: Layout) -> tuple[dic
                 count = frames.count()
                 if count == frames.rows:
                     moved, most = moved + int((off > JITTER).sum()), max(most, float(off.max()))
-                elif (begins[1:] < ends[:-1] - 0.5 / layout.fps).any():
+                elif np.abs(begins - [0.0, *ends[:-1]]).max() > 0.5 / layout.fps:
                     raise RecordingError(
                         f"video {path} has {count} frames for {firsts[-1]} rows, and by from_timestamp of "
-                        f"'{column.key}' its episodes overlap; valid is a frame for each row"
+                        f"'{column.key}' its episodes overlap or leave frames; valid is a frame for each row"
                     )
             for item, first, begin in zip(items, firsts, begins, strict=False):
                 found[item.place.number, column.key] = replace(frames, first=int(first), begin=float(begin))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
 from bid_ros.formats.files import readable
 from bid_ros.formats.lerobot.layout import GROUP
+
+OFF_GRID: Final = 0.25  # of a frame: so far from a frame's time a time stamp is not that of the frame
 
 
 def av() -> Any:
@@ -175,6 +177,12 @@ def _times(
         raise RecordingError(
             f"video {frames.path} has {count} frames for {frames.rows} rows, whose timestamps end after "
             f"{frames.end:.3f} s: nothing says which frames are theirs; valid is a frame for each row"
+        )
+    places = (frames.begin + stamps) * rate
+    if np.abs(places - np.round(places)).max() > OFF_GRID:
+        raise RecordingError(
+            f"video {frames.path} has {count} frames for {frames.rows} rows, whose timestamps are not those of frames; "
+            "valid is a frame for each row"
         )
     return frames.begin + stamps[rows], 0.5 / max(rate, fps)
 
