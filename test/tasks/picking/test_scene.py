@@ -61,7 +61,8 @@ def touching(model: mujoco.MjModel, data: mujoco.MjData, body: str) -> set[str]:
 
 
 def test_the_scene_is_light_and_holds_arm_fingers_cup_and_saucer(model) -> None:
-    assert (model.nq, model.nmocap, model.nmesh, model.ntex) == (6 + 2 + 7, 1, 0, 0)
+    # One texture: the sky of pictures for a person.
+    assert (model.nq, model.nmocap, model.nmesh, model.nmat, model.ntex) == (6 + 2 + 7, 1, 0, 0, 1)
     assert model.ngeom < 40
     assert [model.camera(index).name for index in range(model.ncam)] == list(CAMERAS)
 
