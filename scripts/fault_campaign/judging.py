@@ -56,12 +56,15 @@ class Outcome:
     status: int | None
 
 
-def reasons_after(said: list[Said], begun: float) -> list[Reason]:
-    """Return the reasons that nodes gave after an instant of the steady clock."""
+def reasons_between(said: list[Said], begun: float, ended: float) -> list[Reason]:
+    """Return the reasons that nodes gave from an instant of the steady clock on, until another.
+
+    A node that is asked to end says so, too: that is no reason for a stop.
+    """
     return [
         Reason(item.where, round(item.at - begun, 3), item.text, item.stopped)
         for item in said
-        if item.at >= begun and item.text
+        if begun <= item.at <= ended and item.text
     ]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from bid_msgs.msg import EpisodeEvent
 from fault_campaign.course import HOLD_S, REST_S, WIDTH, course, read_trace
 from fault_campaign.fault import Fault, Robot, Scene
-from fault_campaign.judging import Outcome, judge, lost, reasons_after, told_before, told_by_run
+from fault_campaign.judging import Outcome, judge, lost, reasons_between, told_before, told_by_run
 from fault_campaign.system import SUPERVISOR, Plan, RunningSystem
 from fault_campaign.witness import Witness
 
@@ -89,11 +89,13 @@ def _measure(fault: Fault, robot: Robot, scene: Scene) -> Row:
     watched = time.monotonic()
     for undo in reversed(scene.undo):
         undo()
-    end_s, left = system.await_end(ALONE_S) if f"{SUPERVISOR} killed" in fault.what else system.end()
+    alone = f"{SUPERVISOR} killed" in fault.what  # it ends by itself
+    end_s, left = system.await_end(ALONE_S) if alone else system.end()
     limits = robot.task.limits
     corners = np.asarray(limits.workspace_min), np.asarray(limits.workspace_max)
     found = course(read_trace(Path(system.plan.trace), robot.tool), since, watched, *corners)
-    reasons = reasons_after(witness.said, begun) + told_by_run(system.out, wall, before)
+    ended = time.monotonic() if alone else watched
+    reasons = reasons_between(witness.said, begun, ended) + told_by_run(system.out, wall, before)
     resets = [at - since for at, kind in witness.events if at > begun and kind == EpisodeEvent.PREPARE]
     outcome = Outcome(reasons, lost(system.out), left, round(end_s, 2), system.front.returncode)
     return judge(fault, robot, found, outcome, resets)

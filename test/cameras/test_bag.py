@@ -124,7 +124,7 @@ def test_an_address_without_bag_and_topic_is_refused(tmp_path, address):
         ({}, FIRST, "has no images on .*; valid are none"),
         ({FIRST: 9}, FIRST, "less than one second in which all of /camera/third_person/image have images"),
         ({FIRST: 30, WRIST: 5}, FIRST, "less than one second in which all of"),
-        ({FIRST: 30, WRIST: 0}, WRIST, f"has no images on '{WRIST}' while others have some"),
+        ({FIRST: 30, WRIST: 0}, WRIST, f"has no images on '{WRIST}' while the others have some"),
     ],
 )
 def test_a_bag_that_cannot_play_is_one_sentence(tmp_path, play, counts, topic, sentence):

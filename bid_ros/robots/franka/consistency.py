@@ -185,7 +185,8 @@ class FrankaConsistency:
         return ""
 
     def _torque(self, before: FrankaReading, reading: FrankaReading, step_ms: int) -> str:
-        if self._controlled_ms is None or reading.robot_ms - self._controlled_ms < TAKEN_OVER_MS:
+        taken_over = self._controlled_ms is not None and reading.robot_ms - self._controlled_ms >= TAKEN_OVER_MS
+        if not (taken_over and reading.moves):
             return ""
         shares = [abs(torque) / most for torque, most in zip(reading.torques, MOST_TORQUE, strict=True)]
         joint = next((number for number, share in enumerate(shares) if not share <= 1.0), shares.index(max(shares)))
@@ -199,7 +200,7 @@ class FrankaConsistency:
         return ""
 
     def _sent(self, reading: FrankaReading) -> str:
-        if self._controlled_ms is not None and reading.sent is not None:
+        if self._controlled_ms is not None and reading.sent is not None and reading.moves:
             return self._told.doubt(reading.robot_ms, reading.torques, reading.sent)
         if self._controlled_ms is not None:
             self._margins.skip(SENT)

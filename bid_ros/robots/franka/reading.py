@@ -18,6 +18,7 @@ class FrankaReading:
         torques: ``(7,)`` Nm, desired link side torques without gravity (``tau_J_d``).
         success_rate: share of the last 100 commands that the robot received; 0 if nothing controls it.
         sent: ``(7,)`` Nm, torques that libfranka had sent for this state; None if nobody knows.
+        moves: the robot lets itself be commanded. In a reflex or a stop by its user it brakes with torques of its own.
     """
 
     stamp_ns: int
@@ -30,3 +31,4 @@ class FrankaReading:
     torques: tuple[float, ...]
     success_rate: float
     sent: tuple[float, ...] | None = None
+    moves: bool = True

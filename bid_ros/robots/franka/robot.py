@@ -22,6 +22,8 @@ from bid_ros.robots.protocol import TimedJoints, TimedSetpoint
 # Between two readings; in control one takes 4 us. As the loop looks.
 POLL_S: Final = 0.002
 TWIN_POLL_S: Final = 0.004
+# Modes in which the robot brakes by itself, whatever was commanded.
+OWN_MODES: Final = (franky.RobotMode.Reflex, franky.RobotMode.UserStopped, franky.RobotMode.AutomaticErrorRecovery)
 
 
 def reading_of(state: franky.RobotState, tracker: Tracking | None = None) -> FrankaReading:
@@ -38,6 +40,7 @@ def reading_of(state: franky.RobotState, tracker: Tracking | None = None) -> Fra
         tuple(np.asarray(state.tau_J_d).tolist()),
         float(state.control_command_success_rate),
         None if tracker is None else tracker.sent.told(robot_ms),
+        state.robot_mode not in OWN_MODES,
     )
 
 

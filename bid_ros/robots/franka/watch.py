@@ -133,7 +133,7 @@ class FrankaWatch:
         if not self._config.twin and self.margins.over("age", late_s, self._config.state_timeout_s):
             return f"{where} is heard {late_s:.2f} s late: check what delays its network, {end}"
         rate = newest.success_rate
-        if self._settled(newest.robot_ms) and not rate >= LEAST_RATE:
+        if newest.moves and self._settled(newest.robot_ms) and not rate >= LEAST_RATE:
             valid = f"valid is at least {100 * LEAST_RATE:.0f} %"
             return f"{where} received {100 * rate:.0f} % of the last 100 commands; {valid}: check its network, {end}"
         return ""

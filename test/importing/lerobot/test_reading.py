@@ -167,7 +167,7 @@ def put(name, value):
 
 BIAS = "diffusion.unet.final_conv.1.bias"
 WRONG = {
-    "type": ({"config": {"type": "tdmpc"}}, "type is 'tdmpc'; valid are act, diffusion, multi_task_dit, vqbet"),
+    "type": ({"config": {"type": "ours"}}, "type is 'ours'; valid are act, diffusion, multi_task_dit, vqbet; others"),
     "field": ({"config": {"hidden": 3}}, "config.json has the field 'hidden', which LeRobot 0.1 to 0.6 do not write"),
     "fields": ({"config": {"hidden": 3, "more": True}}, "give --ignore-field hidden --ignore-field more$"),
     "value": ({"config": {"kernel_size": 0}}, "config.json: kernel_size is 0; valid"),

@@ -134,6 +134,18 @@ def test_a_robot_that_leaves_control_is_a_fault_until_it_is_cleared(cell):
     assert cell.ask(DriverRequest.START, True) == ""
 
 
+def test_a_reflex_is_named_though_the_robot_brakes_with_torques_of_its_own(cell):
+    """A robot's states tell of its reflex some cycles before franky does."""
+    assert cell.ask(DriverRequest.START, False) == ""
+    cell.run(0.6, Swing(cell, False))
+    cell.robot.lie = lambda said, *_: replace(said, torques=(30.0, *said.torques[1:]), moves=False)
+    cell.run(0.01, Swing(cell, False))
+    assert cell.state.fault == ""
+    cell.robot.fail("robot at a: reflex")
+    cell.run(0.01)
+    assert cell.state.fault == "robot at a: reflex"
+
+
 def test_an_owner_that_is_gone_stops_the_arm(cell):
     assert cell.ask(DriverRequest.START, False) == ""
     cell.run(0.6, Swing(cell, False))
