@@ -54,7 +54,9 @@ def test_the_scene_of_a_policy_s_images_is_as_it_was(system):
     how += [visual.quality.numstacks, model.stat.extent, *model.stat.center]
     digest.update(np.round([*light, *how], 6).tobytes())
     assert digest.hexdigest()[:16] == PLAIN[system.task.name]
-    assert not model.nmesh and not model.ntex
+    assert not model.nmesh and not model.nmat
+    # A sky, which is drawn in pictures for a person alone (test_renderer.py).
+    assert list(model.tex_type) == [mujoco.mjtTexture.mjTEXTURE_SKYBOX]
 
 
 def test_a_picture_s_scene_takes_the_twin_s_states(system):
