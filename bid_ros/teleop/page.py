@@ -45,7 +45,7 @@ HELP: Final = """\
   follow my hand      the tool goes as far as you drag a pad, and turns as you turn the phone
 The arm moves only while a pad or a key is held. For a phone: --device-settings 'host: 0.0.0.0, certificate: self'"""
 NEWS_NS: Final = 150_000_000  # twice the time between two news
-LARGER_NS: Final = 350_000_000  # without a larger picture of a camera: then small and new beats large and old
+LARGER_NS: Final = 350_000_000  # after which an old large picture is worse than a new small one
 MOST_TOLD: Final = 100  # news of which the time is known
 
 
