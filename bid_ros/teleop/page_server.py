@@ -247,14 +247,14 @@ class PageServer:
                     if shown.get(camera) is message or sent[camera] - seen[camera] >= UNSEEN:
                         continue
                     shown[camera] = message
-                    with contextlib.suppress(ValueError):  # an image that is not rgb8
+                    with contextlib.suppress(BidError):  # no image
                         socket.send(bytes([len(camera)]) + camera.encode() + self._jpeg(camera, message))
                         sent[camera] += 1
             socket.send(json.dumps(self._news(drives)))
         self._shows.discard(threading.current_thread())
 
     def _jpeg(self, camera: str, message: Any) -> bytes:
-        """Return an image as JPEG, packed once for all who see it. Raises ValueError if it is not rgb8."""
+        """Return an image as JPEG, packed once for all who see it. Raises CameraError if it is damaged."""
         packed = self._packed.get(camera)
         if packed is None or packed[0] is not message:
             packed = self._packed[camera] = message, _jpeg(message)

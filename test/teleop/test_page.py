@@ -182,11 +182,24 @@ def test_a_slider_opens_the_gripper_even_if_the_finger_is_gone_before_it_is_aske
         assert say(browser, page, SECOND).gripper is None
 
 
+def rgb(height: int, width: int, data: bytes) -> SimpleNamespace:
+    return SimpleNamespace(height=height, width=width, step=3 * width, encoding="rgb8", is_bigendian=0, data=data)
+
+
+def test_an_image_that_is_none_is_left_out_and_the_others_are_shown(served):
+    page = served()
+    page.hear("camera/a/image", rgb(height=8, width=6, data=b"short"), 0)
+    page.hear("camera/wrist/image", rgb(height=8, width=6, data=bytes(8 * 6 * 3)), 0)
+    with connect(address(page)) as browser:
+        browser.recv(timeout=5.0)
+        assert browser.recv(timeout=5.0)[1:6] == b"wrist"
+
+
 def test_it_shows_cameras_and_what_safety_says(served):
     page = served()
     image = np.zeros((8, 6, 3), np.uint8)
     image[:, :, 0] = 200  # red
-    page.hear("camera/wrist/image", SimpleNamespace(height=8, width=6, data=image.tobytes()), 0)
+    page.hear("camera/wrist/image", rgb(height=8, width=6, data=image.tobytes()), 0)
     page.hear(SAFETY_STATE, SimpleNamespace(state=1, action=3, reason="speed is 0.9 m/s"), 0)
     with connect(address(page)) as browser:
         news = json.loads(browser.recv(timeout=5.0))
@@ -208,7 +221,7 @@ def test_larger_pictures_are_shown_where_there_are_any(served):
         """Of the images that come with the three news after a message of this height."""
         image = np.zeros((height, 8, 3), np.uint8)
         if topic == "image":
-            message = SimpleNamespace(height=height, width=8, data=image.tobytes())
+            message = rgb(height=height, width=8, data=image.tobytes())
         else:
             data = cv2.imencode(".jpg", image)[1].tobytes()
             message = SimpleNamespace(format="rgb8; jpeg compressed bgr8", data=data)
@@ -232,7 +245,7 @@ def test_a_slow_browser_gets_fewer_images_and_not_older_ones(served):
 
     def show(value: int) -> None:
         image = np.full((8, 8, 3), value, np.uint8)
-        page.hear("camera/wrist/image", SimpleNamespace(height=8, width=8, data=image.tobytes()), 0)
+        page.hear("camera/wrist/image", rgb(height=8, width=8, data=image.tobytes()), 0)
 
     def images(news: int) -> list[int]:
         """The brightness of the images that come with so many news."""
