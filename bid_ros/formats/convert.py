@@ -9,7 +9,7 @@ import numpy as np
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import FORMATS, Column, Contents, DataEpisode, Options, Source, Writer, about_json
-from bid_ros.formats.files import EpisodeParts, check_names, pieces_of, read_about, remove, write_about
+from bid_ros.formats.files import ArrayWriter, EpisodeParts, check_names, pieces_of, read_about, remove, write_about
 from bid_ros.formats.verify import Verified, verify
 
 Progress = Callable[[int, int], None]
@@ -90,7 +90,10 @@ def convert(
     identity = {"origin": origin, "format": name, "options": chosen, "contents": about_json(contents)}
     folder = keep or target.with_name(f".{target.name}.parts")
     parts, rows, resumed = _write_parts(source, writer, folder, identity, progress)
-    verified = _assemble(writer, parts, target, lambda path: verify(source, path, form, options, rows, whole))
+    kept = (
+        (lambda numbers: writer.read_parts([parts[at] for at in numbers])) if isinstance(writer, ArrayWriter) else None
+    )
+    verified = _assemble(writer, parts, target, lambda path: verify(source, path, form, options, rows, whole, kept))
     if keep is None:
         remove(folder)
     lost = (*contents.left, *form.losses(contents, options))
