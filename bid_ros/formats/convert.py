@@ -19,7 +19,7 @@ from bid_ros.formats.base import (
     Writer,
     about_json,
 )
-from bid_ros.formats.files import EpisodeParts, check_names, pieces_of, read_about, remove, write_about
+from bid_ros.formats.files import ArrayWriter, EpisodeParts, check_names, pieces_of, read_about, remove, write_about
 from bid_ros.formats.verify import Verified, verify
 
 Progress = Callable[[int, int], None]
@@ -111,9 +111,10 @@ def convert(
     identity = {"origin": origin, "format": name, "options": chosen, "contents": about_json(contents)}
     folder = keep or target.with_name(f".{target.name}.parts")
     parts, rows, resumed = _write_parts(source, writer, folder, identity, progress)
-    # Bags that are read are not read again.
-    compared = [] if keep is not None and hasattr(source, "pieces") and not whole else rows
-    verified = _assemble(writer, parts, target, lambda path: verify(source, path, form, options, compared, whole))
+    kept = None
+    if isinstance(writer, ArrayWriter):
+        kept = lambda numbers: writer.read_parts([parts[at] for at in numbers])  # noqa: E731
+    verified = _assemble(writer, parts, target, lambda path: verify(source, path, form, options, rows, whole, kept))
     if keep is None:
         remove(folder)
     lost = (*contents.left, *form.losses(contents, options))

@@ -190,7 +190,7 @@ class ArrayWriter:
         observed = {f"{at:03d}": episode.observations[column.name] for at, column in enumerate(self._contents.columns)}
         self._save(folder / ROWS_FILE, actions=episode.actions, stamps_ns=episode.stamps_ns, **observed)
 
-    def _read_parts(self, parts: Sequence[Path], names: Collection[str] | None = None) -> Iterator[DataEpisode]:
+    def read_parts(self, parts: Sequence[Path], names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes that were written, one in memory, with the columns ``names`` (None: all)."""
         for folder in parts:
             about = read_about(folder)

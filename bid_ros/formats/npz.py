@@ -146,7 +146,7 @@ class NpzWriter(ArrayWriter):
 
     def assemble(self, parts: Sequence[Path], target: Path) -> None:
         """Write the file. The hash is computed on the way, so the arrays are written in its order."""
-        episodes = list(self._read_parts(parts, ()))
+        episodes = list(self.read_parts(parts, ()))
         rows = sum(episode.rows for episode in episodes)
         small = self._small(episodes)
         digest = hashlib.sha256()
@@ -159,7 +159,7 @@ class NpzWriter(ArrayWriter):
                 column = large.get(name, self._contents.action)
                 pieces = (item.actions for item in episodes)
                 if name in large:
-                    pieces = (each.observations[column.name] for each in self._read_parts(parts, (column.name,)))
+                    pieces = (each.observations[column.name] for each in self.read_parts(parts, (column.name,)))
                 _store(archive, digest, name, np.dtype(column.dtype), (rows, *column.shape), pieces)
             text = np.array(digest.hexdigest())
             _store(archive, hashlib.sha256(), "sha256", text.dtype, (), [text])

@@ -188,7 +188,7 @@ class RobomimicWriter(ArrayWriter):
             data.attrs["env_args"] = json.dumps(settings)
             data.attrs["total"] = sum(item["rows"] for item in abouts)
             data.attrs[KEY] = json.dumps(head(contents))
-            for number, episode in enumerate(self._read_parts(parts)):
+            for number, episode in enumerate(self.read_parts(parts)):
                 demo = data.create_group(f"demo_{number}")
                 demo.attrs["num_samples"] = episode.rows
                 demo.attrs[KEY] = json.dumps(abouts[number])

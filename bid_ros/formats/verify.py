@@ -1,6 +1,6 @@
 """Holds what a conversion wrote against what it read: values, pictures and what is known about the episodes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -42,7 +42,13 @@ class Verified:
 
 
 def verify(
-    source: Source, target: Path, form: Format, options: Options, rows: Sequence[int], whole: bool = False
+    source: Source,
+    target: Path,
+    form: Format,
+    options: Options,
+    rows: Sequence[int],
+    whole: bool = False,
+    kept: Callable[[Sequence[int]], Iterator[DataEpisode]] | None = None,
 ) -> Verified:
     """Read what was written again, and hold it against the source.
 
@@ -52,24 +58,28 @@ def verify(
         form: its format.
         options: how it was written.
         rows: of each episode that was written.
-        whole: compare every episode; else those of a large data set are sampled, and of bags the first one is taken.
+        whole: compare every episode; else those of a large data set are sampled. Bags are then held against ``kept``
+            instead, or only their first episode is read again.
+        kept: gives the episodes of some numbers as they were read. None: the source is read again.
 
     Raises:
         RecordingError: they differ, or one is damaged.
     """
-    numbers = _sample(rows, whole, hasattr(source, "pieces"))
+    bags = hasattr(source, "pieces")
+    numbers = _sample(rows, whole, bags and kept is None)
+    read = kept(numbers) if bags and kept is not None and not whole else _episodes(source, numbers)
     before, ratios, left = source.contents, Ratios(), 0
     if isinstance(written := form.open(target, options.task), BagSource):
-        for number, episode in zip(numbers, _episodes(source, numbers), strict=True):
+        for number, episode in zip(numbers, read, strict=True):
             left += _compare_bag(episode, target / f"{number:04d}", before, options, number)
         return Verified(len(numbers), left, {})
     _compare_contents(before, written.contents, form.fates(before, options), target)
-    back, kept = form.read_back(before, options), before.extras & written.contents.extras
+    back, held = form.read_back(before, options), before.extras & written.contents.extras
     lossy = {column.name for column in written.contents.columns if column.codec}
-    pairs = zip(numbers, _episodes(source, numbers), _episodes(written, numbers), strict=True)
+    pairs = zip(numbers, read, _episodes(written, numbers), strict=True)
     for number, first, second in pairs:
         _compare_episode(first, second, before, back, lossy, ratios, f"{target}: episode {number}")
-        _compare_about(first, second, kept, f"{target}: episode {number}")
+        _compare_about(first, second, held, f"{target}: episode {number}")
     joined = {name: np.concatenate(found) for name, found in ratios.items()}
     return Verified(
         len(numbers), 0, {name: (float(np.median(found)), float(found.min())) for name, found in joined.items()}

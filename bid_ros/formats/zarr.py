@@ -173,12 +173,12 @@ class ZarrWriter(ArrayWriter):
         rows, meta, data = int(ends[-1]), root.create_group("meta"), root.create_group("data")
         _create(meta, "episode_ends", ends.shape, "int64")[:] = ends
         if "stamps" in self._contents.extras:
-            stamps = [item.stamps_ns for item in self._read_parts(parts, ())]
+            stamps = [item.stamps_ns for item in self.read_parts(parts, ())]
             _create(meta, STAMP, (rows,), "int64")[:] = np.concatenate(stamps)
         for column in self._contents.columns:
-            pieces = (item.observations[column.name] for item in self._read_parts(parts, (column.name,)))
+            pieces = (item.observations[column.name] for item in self.read_parts(parts, (column.name,)))
             _fill(data, to_key(column.name), column, rows, pieces)
-        pieces = (item.actions for item in self._read_parts(parts, ()))
+        pieces = (item.actions for item in self.read_parts(parts, ()))
         _fill(data, "action", self._contents.action, rows, pieces)
 
 
