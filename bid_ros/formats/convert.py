@@ -1,7 +1,8 @@
 """Conversion of a data set from one format to another: one episode in memory, resumable, whole or not at all."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,9 +112,7 @@ def convert(
     identity = {"origin": origin, "format": name, "options": chosen, "contents": about_json(contents)}
     folder = keep or target.with_name(f".{target.name}.parts")
     parts, rows, resumed = _write_parts(source, writer, folder, identity, progress)
-    kept = None
-    if isinstance(writer, ArrayWriter):
-        kept = lambda numbers: writer.read_parts([parts[at] for at in numbers])  # noqa: E731
+    kept = partial(_kept, writer, parts) if isinstance(writer, ArrayWriter) else None
     verified = _assemble(writer, parts, target, lambda path: verify(source, path, form, options, rows, whole, kept))
     if keep is None:
         remove(folder)
@@ -121,6 +120,11 @@ def convert(
     counts = (len(rows), sum(rows), resumed)
     said = (lost, form.fates(contents, options), contents.notes)
     return Conversion(str(target), name, *counts, *said, verified.episodes, verified.left, verified.fidelity)
+
+
+def _kept(writer: ArrayWriter, parts: Sequence[Path], numbers: Sequence[int]) -> Iterator[DataEpisode]:
+    """Yield episodes as they were read, from their parts."""
+    return writer.read_parts([parts[at] for at in numbers])
 
 
 def _write_parts(
