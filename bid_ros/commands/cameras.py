@@ -225,7 +225,7 @@ def _show(system: System, cameras: list["CameraConfig"], namespace: str) -> int:
     devices = [(camera, open_camera(camera, folder)) for camera in cameras if camera.source not in ("topic", "twin")]
     topics = {camera.address: camera for camera in cameras if camera.source == "topic"}
     with rerun_sink.into_browsers(WEB_PORT) as (recording, address):
-        preview = CameraPreview(recording)
+        preview = CameraPreview(recording, [camera.name for camera in cameras])
 
         def read(camera: "CameraConfig", device: Any) -> None:
             try:
