@@ -227,7 +227,7 @@ def _show(system: System, cameras: list["CameraConfig"], namespace: str) -> int:
     if not devices and not topics:
         raise BidError("the twin renders every camera that is meant; valid is one at the robot")
     with rerun_sink.into_browsers(WEB_PORT) as (recording, address):
-        preview = CameraPreview(recording)
+        preview = CameraPreview(recording, [camera.name for camera in cameras])
 
         def read(camera: "CameraConfig", device: Any) -> None:
             try:
