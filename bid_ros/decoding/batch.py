@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from bid_ros.core.errors import DecodingError
-from bid_ros.decoding.bid import USES_NEGATIVE, USES_POSITIVE, check_shapes, combine, first_compared, step_weights
+from bid_ros.decoding.bid import USES_POSITIVE, check_shapes, combine, first_compared, step_weights, used
 from bid_ros.decoding.config import BidConfig, Metric
 
 if TYPE_CHECKING:
@@ -92,15 +92,7 @@ def _checked(name: str, values: "Tensor") -> "Tensor":
 
 def _select(chunks: "Tensor", others: "Tensor | None", before: "Tensor | None", config: BidConfig) -> BatchSelection:
     """Select where all environments have a previous decision, or none."""
-    if config.terms not in USES_NEGATIVE:
-        others = None
-    if config.terms == "contrast":
-        before = None
-    if config.weights is not None:
-        scale = chunks.new_tensor(config.weights)
-        chunks = chunks * scale
-        others = None if others is None else others * scale
-        before = None if before is None else before * scale
+    chunks, others, before = used(chunks, others, before, chunks.new_tensor, config)
     first, backward = first_compared(config), chunks.new_zeros(chunks.shape[:2])
     if before is None or before.shape[1] <= first:
         return _scored(chunks, others, backward, backward, False, config)

@@ -5,6 +5,7 @@ Algorithm 1, and the two published versions of its code. Symbols and their names
 ``docs/reference/decoders.md``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -153,15 +154,7 @@ def _candidates(
     others = None if weak is None else _finite("weak", weak, 3)
     before = None if previous is None or len(as_array(previous)) == 0 else _finite("previous", previous, 2)
     check_shapes(chunks, others, before, config)
-    if config.terms not in USES_NEGATIVE:
-        others = None
-    if config.terms == "contrast":
-        before = None
-    if config.weights is not None:
-        scale = np.array(config.weights)
-        chunks = chunks * scale
-        others = None if others is None else others * scale
-        before = None if before is None else before * scale
+    chunks, others, before = used(chunks, others, before, np.asarray, config)
     first, none = first_compared(config), np.zeros(chunks.shape[0])
     if before is None or before.shape[0] <= first:
         return _Candidates(chunks, others, none, none, coherent=False)
@@ -171,6 +164,23 @@ def _candidates(
     if others is not None:
         none = backward_coherence(others[:, rows], overlap, decays, config.metric)
     return _Candidates(chunks, others, strong_backward, none, coherent=True)
+
+
+def used(strong: Any, weak: Any, previous: Any, array: Callable[[Any], Any], config: BidConfig) -> tuple[Any, Any, Any]:
+    """Return what the terms of a setting use of the chunks, None for what they do not, times its weights.
+
+    Arrays or tensors; ``array`` makes one of a tuple of numbers.
+    """
+    kept = (
+        strong,
+        weak if config.terms in USES_NEGATIVE else None,
+        None if config.terms == "contrast" else previous,
+    )
+    if config.weights is None:
+        return kept
+    scale = array(config.weights)
+    first, second, third = (None if item is None else item * scale for item in kept)
+    return first, second, third
 
 
 def first_compared(config: BidConfig) -> int:

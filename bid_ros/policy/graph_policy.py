@@ -17,6 +17,7 @@ from bid_ros.core.errors import BundleError, DecodingError
 from bid_ros.core.feature import Feature
 from bid_ros.core.observation import Observation, check_observed, seen_by_network
 from bid_ros.core.task import Task
+from bid_ros.decoding import StartMode
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Array, Bundle, Graphs
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
@@ -221,6 +222,19 @@ class GraphPolicy:
     def _encoded(self, feeds: Mapping[str, NDArray[Any]], weak: bool) -> tuple[Any, Any]:
         """Return the encodings of the strong and of the weak policy; the second is None if it is not asked for."""
         return self._strong.encode(feeds), self._weak.encode(feeds) if weak else None
+
+    def _check_drawn(self, start_mode: StartMode) -> None:
+        """Raise DecodingError for a start mode that only a family that denoises has."""
+        if start_mode != "noise":
+            raise DecodingError(
+                f"start mode is '{start_mode}', but a policy of the family {self._bundle.family} denoises nothing; "
+                "valid is noise"
+            )
+
+    def _chunks(self, encoded: Encoded, ahead: NDArray[Any]) -> Array:
+        """Return chunks ``(N, H, D)`` in task units of normalised rows ``(N, R, D)`` from the newest observation on."""
+        past = self._task.observation_steps - 1
+        return with_past(encoded.place(self._bundle.action.rows(past).denormalise(ahead)), past)
 
     def _drawn(
         self, encoded: Encoded, strong: int, weak: int, draw: Callable[[Any, Any, int], Array]

@@ -23,7 +23,7 @@ from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.act.settings import member_role
 from bid_ros.policy.base import Array, Bundle, Capabilities
-from bid_ros.policy.graph_policy import Encoded, GraphPolicy, ObservationEncoder, with_past
+from bid_ros.policy.graph_policy import Encoded, GraphPolicy, ObservationEncoder
 from bid_ros.policy.runtimes.base import Runtime
 
 
@@ -92,10 +92,7 @@ class ActPolicy(GraphPolicy):
         Raises:
             DecodingError: a count or the start mode is not valid.
         """
-        if start_mode != "noise":
-            raise DecodingError(
-                f"start mode is '{start_mode}', but a policy of the family act denoises nothing; valid is noise"
-            )
+        self._check_drawn(start_mode)
         if strong > len(self._strong):
             raise DecodingError(
                 f"{strong} samples were asked for; valid is up to {len(self._strong)}: a policy of the family act "
@@ -104,8 +101,7 @@ class ActPolicy(GraphPolicy):
 
         def draw(members: list[ObservationEncoder], feeds: Mapping[str, NDArray[Any]], count: int) -> Array:
             found = np.concatenate([member.run(feeds) for member in members[:count]])
-            past, ahead = self.capabilities.made_up_rows, found.reshape(count, self._rows, self._task.action_dim)
-            return with_past(encoded.place(self._bundle.action.rows(past).denormalise(ahead)), past)
+            return self._chunks(encoded, found.reshape(count, self._rows, self._task.action_dim))
 
         return self._drawn(encoded, strong, weak, draw)
 

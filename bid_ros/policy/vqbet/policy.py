@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.errors import DecodingError
 from bid_ros.core.observation import blank_observation
 from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Array, Bundle, Capabilities, Graphs
-from bid_ros.policy.graph_policy import FLOAT, WHOLE, Encoded, GraphPolicy, ObservationEncoder, check_graph, with_past
+from bid_ros.policy.graph_policy import FLOAT, WHOLE, Encoded, GraphPolicy, ObservationEncoder, check_graph
 from bid_ros.policy.runtimes.base import Runtime, TensorSpec
 from bid_ros.policy.vqbet.codes import CodeForecast, chunks_of, draw_codes, forecast_size, split_forecast
 
@@ -78,15 +77,11 @@ class VqBetPolicy(GraphPolicy):
         Raises:
             DecodingError: a count or the start mode is not valid, or weak samples are asked for that were not encoded.
         """
-        if start_mode != "noise":
-            raise DecodingError(
-                f"start mode is '{start_mode}', but a policy of the family vqbet denoises nothing; valid is noise"
-            )
+        self._check_drawn(start_mode)
 
         def draw(networks: _Networks, forecast: CodeForecast, count: int) -> Array:
             codes = draw_codes(forecast, self._bundle.settings.temperature, rng.random((count, 2)))
-            past, ahead = self.capabilities.made_up_rows, chunks_of(codes, networks.table, forecast)
-            return with_past(encoded.place(self._bundle.action.rows(past).denormalise(ahead)), past)
+            return self._chunks(encoded, chunks_of(codes, networks.table, forecast))
 
         return self._drawn(encoded, strong, weak, draw)
 

@@ -173,6 +173,30 @@ def test_two_cameras_a_state_and_an_environment(kit, tmp_path):
     assert np.abs(chunks[0] - chunks[1]).max() > 1e-2
 
 
+def backbone(weight, image):
+    """Return the features of an image, by PyTorch's own functions."""
+
+    def batch_norm(name, values):
+        parts = (weight[f"{name}.{part}"] for part in ("running_mean", "running_var", "weight", "bias"))
+        return nn.functional.batch_norm(values, *parts)
+
+    convolved = nn.functional.conv2d
+    x = torch.relu(batch_norm("backbone.bn1", convolved(image, weight["backbone.conv1.weight"], stride=2, padding=3)))
+    x = nn.functional.max_pool2d(x, 3, 2, 1)
+    for level in range(1, 5):
+        for block in range(2):
+            name, stride = f"backbone.layer{level}.{block}", 2 if level > 1 and not block else 1
+            y = convolved(x, weight[f"{name}.conv1.weight"], stride=stride, padding=1)
+            y = torch.relu(batch_norm(f"{name}.bn1", y))
+            y = batch_norm(f"{name}.bn2", convolved(y, weight[f"{name}.conv2.weight"], padding=1))
+            if f"{name}.downsample.0.weight" in weight:
+                x = batch_norm(
+                    f"{name}.downsample.1", convolved(x, weight[f"{name}.downsample.0.weight"], stride=stride)
+                )
+            x = torch.relu(x + y)
+    return convolved(x, weight["encoder_img_feat_input_proj.weight"], weight["encoder_img_feat_input_proj.bias"])
+
+
 def written_out(tensors, seen):
     """Return the normalised chunk by PyTorch's own functions."""
     weight = {name.removeprefix("model."): value for name, value in tensors.items()}
@@ -188,29 +212,6 @@ def written_out(tensors, seen):
         part.load_state_dict({key: weight[f"{name}.{key}"] for key in part.state_dict()})
         return part(query, key, value, need_weights=False)[0]
 
-    def batch_norm(name, values):
-        parts = (weight[f"{name}.{part}"] for part in ("running_mean", "running_var", "weight", "bias"))
-        return nn.functional.batch_norm(values, *parts)
-
-    def backbone(image):
-        convolved = nn.functional.conv2d
-        x = torch.relu(
-            batch_norm("backbone.bn1", convolved(image, weight["backbone.conv1.weight"], stride=2, padding=3))
-        )
-        x = nn.functional.max_pool2d(x, 3, 2, 1)
-        for level in range(1, 5):
-            for block in range(2):
-                name, stride = f"backbone.layer{level}.{block}", 2 if level > 1 and not block else 1
-                y = convolved(x, weight[f"{name}.conv1.weight"], stride=stride, padding=1)
-                y = torch.relu(batch_norm(f"{name}.bn1", y))
-                y = batch_norm(f"{name}.bn2", convolved(y, weight[f"{name}.conv2.weight"], padding=1))
-                if f"{name}.downsample.0.weight" in weight:
-                    x = batch_norm(
-                        f"{name}.downsample.1", convolved(x, weight[f"{name}.downsample.0.weight"], stride=stride)
-                    )
-                x = torch.relu(x + y)
-        return convolved(x, weight["encoder_img_feat_input_proj.weight"], weight["encoder_img_feat_input_proj.bias"])
-
     state = (torch.from_numpy(seen["observation.state"]).float() - 1) / 2
     environment = torch.from_numpy(seen["observation.environment_state"]).float()
     latent = linear("encoder_latent_input_proj", torch.zeros(1, 4))
@@ -222,7 +223,7 @@ def written_out(tensors, seen):
     tokens, places = [torch.stack(vectors, dim=1)], [weight["encoder_1d_feature_pos_embed.weight"]]
     with torch.no_grad():
         for name in IMAGES:
-            found = backbone(torch.from_numpy(seen[name]).permute(0, 3, 1, 2).float() / 255)
+            found = backbone(weight, torch.from_numpy(seen[name]).permute(0, 3, 1, 2).float() / 255)
             tokens.append(found.flatten(2).transpose(1, 2))
             places.append(map_places(*found.shape[2:], SIZE))
         x, at, queries = torch.cat(tokens, dim=1), torch.cat(places), weight["decoder_pos_embed.weight"]
