@@ -10,6 +10,7 @@ import pytest
 
 from bid_ros.control.setpoint import JointSetpoint
 from bid_ros.core.errors import ArmError
+from bid_ros.core.fault_words import COMMANDS_LOST
 from bid_ros.core.margins import Margins
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.robot import FrankaRobot, open_robot
@@ -152,7 +153,12 @@ def test_joints_follow_a_quick_swing_of_the_tool(arm):
     """
     missed = []
     for _ in range(3):
-        missed.append(most_missed(arm))
+        try:
+            missed.append(most_missed(arm))
+        except ArmError as error:
+            assert COMMANDS_LOST in str(error)  # the computer stood still: this swing measures nothing
+            missed.append(np.inf)
+            arm.recover()
         if missed[-1] < 0.08:
             return
     raise AssertionError(
@@ -177,7 +183,8 @@ def most_missed(arm):
         share = min(1.0, t / 0.5)
         arm.command_joints(JointSetpoint(joints[0] + share * (joints[k] - joints[0]), share * speeds[k]))
         missed.append(np.abs(arm.state().joint_positions - joints[k]) if share == 1.0 else np.zeros(7))
-    assert arm.state().fault == ""
+    if fault := arm.state().fault:
+        raise ArmError(fault)
     arm.stop()
     # Of 95 % of the time: a set-point that a busy computer sends late is missed once, a swing in every period.
     return float(np.quantile(missed, 0.95, axis=0)[[0, 2]].max())
