@@ -60,6 +60,7 @@ class Column:
 
 
 NO_ACTION: Final = Column("action", (0,), "float32")
+NUMBERS: Final = "biuf"  # letters of numpy's types that are numbers
 ACTIONS: Final = ("action", "actions")  # keys of what was commanded
 
 
@@ -289,9 +290,13 @@ def open_source(path: str | Path, task: Task | None = None, name: str = "") -> S
         name: its format; empty: the one that recognises it.
 
     Raises:
-        RecordingError: nothing is there, no format knows it, or it is damaged.
+        RecordingError: nothing is there, no format knows it, it is damaged, or an episode has no rows.
     """
     path = Path(path)
     if name and not path.exists():
         raise RecordingError(f"data set {path} does not exist")
-    return FORMATS.find(name or format_of(path)).open(path, task)
+    source = FORMATS.find(name or format_of(path)).open(path, task)
+    lengths = source.contents.lengths or ()
+    if 0 in lengths:
+        raise RecordingError(f"{path}: episode {lengths.index(0)} has no rows; valid is one row or more")
+    return source

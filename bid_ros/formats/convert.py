@@ -12,6 +12,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import (
     ACTIONS,
     FORMATS,
+    NUMBERS,
     Column,
     Contents,
     DataEpisode,
@@ -186,11 +187,11 @@ def check_episode(contents: Contents, episode: DataEpisode, number: int) -> None
             f"episode {number}: '{key}' has {len(episode.actions)} rows; valid is {observed.pop()}, one for each row "
             "of what was observed"
         )
+    if episode.rows == 0:
+        raise RecordingError(f"episode {number} of the data set has no rows")
     for column in contents.columns:
         _check(column, episode.observations.get(column.name), episode.rows, number)
     _check(contents.action, episode.actions, episode.rows, number)
-    if episode.rows == 0:
-        raise RecordingError(f"episode {number} of the data set has no rows")
     if contents.lengths is not None and contents.lengths[number : number + 1] != (episode.rows,):
         said = contents.lengths[number] if number < len(contents.lengths) else "no such episode"
         raise RecordingError(f"episode {number} of the data set has {episode.rows} rows; it says {said}")
@@ -201,6 +202,8 @@ def _check(column: Column, values: object, rows: int, number: int) -> None:
     said = f"episode {number}: '{column.key or column.name}'"
     if shape != (rows, *column.shape):
         raise RecordingError(f"{said} has shape {shape}; valid is {(rows, *column.shape)}")
+    if np.dtype(dtype).kind not in NUMBERS:
+        raise RecordingError(f"{said} is {dtype}; valid are numbers")
     if dtype != column.dtype:
         raise RecordingError(f"{said} is {dtype}, in other episodes {column.dtype}; valid is one type")
     table = np.asarray(values).reshape(rows, -1)

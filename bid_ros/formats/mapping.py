@@ -14,7 +14,7 @@ from bid_ros.core.feature import Feature
 from bid_ros.core.limits import Limits
 from bid_ros.core.task import Task
 from bid_ros.core.units import conversion, doubt
-from bid_ros.formats.base import ACTIONS, Column, Contents, DataEpisode, Source
+from bid_ros.formats.base import ACTIONS, NUMBERS, Column, Contents, DataEpisode, Source
 from bid_ros.formats.pick import ACTION, Pick
 
 VECTOR = "axis_angle"  # in the names of values that are rotation vectors, as UMI and robosuite have them
@@ -221,6 +221,8 @@ def _checked(feature: Feature, pick: Pick, said: str, column: Column) -> Pick:
         return pick
     if feature.kind == "image":
         raise RecordingError(f"{said} is an image; '{pick.key}' names values")
+    if np.dtype(column.dtype).kind not in NUMBERS:
+        raise RecordingError(f"{said} is a {feature.kind}; '{pick.key}' of the data set is {column.dtype}, no numbers")
     if feature.kind == "rotation_6d" and len(pick.indices) == 3:
         called = [column.names[at] for at in pick.indices] if column.names else [column.name]
         if all(VECTOR in name for name in called):

@@ -136,3 +136,28 @@ def test_float_pictures_of_different_scales_are_refused(tmp_path):
         RecordingError, match="are 0 to 1 in data/demo_10, and go beyond 1 in data/demo_2; valid is one"
     ):
         convert(source, tmp_path / "out.zarr", "zarr")
+
+
+def test_a_demonstration_without_rows_is_refused(tmp_path):
+    def change(file):
+        demo = file["data/demo_2"]
+        for key in ("actions", "obs/robot0_eef_pos", "obs/agentview_image"):
+            values = demo[key][:0]
+            del demo[key]
+            demo[key] = values
+
+    with pytest.raises(RecordingError, match="episode 1 has no rows; valid is one row or more"):
+        open_source(make(tmp_path / "odd.hdf5", change=change))
+
+
+def test_text_is_no_number(tmp_path):
+    """NumPy would read numbers from it, cut off where the text is."""
+
+    def change(file):
+        for demo in file["data"].values():
+            demo["obs/said"] = np.array([[b"1.25e-05"]] * 3)
+
+    source = open_source(make(tmp_path / "odd.hdf5", change=change))
+    with pytest.raises(RecordingError, match=r"'obs/said' is \|S8; valid are numbers"):
+        convert(source, tmp_path / "odd.zarr", "zarr")
+    assert not (tmp_path / "odd.zarr").exists()
