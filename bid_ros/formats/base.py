@@ -256,7 +256,6 @@ FORMATS: Final[Registry[Format]] = Registry(
     "data format", "bid_ros.formats", lambda: collect(__package__, "FORMAT"), RecordingError
 )
 
-
 TFRECORD: Final = ".tfrecord"
 
 
@@ -296,7 +295,6 @@ def open_source(path: str | Path, task: Task | None = None, name: str = "") -> S
     if name and not path.exists():
         raise RecordingError(f"data set {path} does not exist")
     source = FORMATS.find(name or format_of(path)).open(path, task)
-    lengths = source.contents.lengths or ()
-    if 0 in lengths:
+    if 0 in (lengths := source.contents.lengths or ()):
         raise RecordingError(f"{path}: episode {lengths.index(0)} has no rows; valid is one row or more")
     return source
