@@ -63,8 +63,8 @@ def test_a_failure_of_no_policy_is_infrastructure_and_names_the_part(rule, reaso
     assert part in PARTS
 
 
-def moving() -> tuple[Cell, Swing]:
-    cell = Cell(FrankaConfig("172.16.0.2", translational_stiffness=2500.0))
+def moving(twin: bool = False) -> tuple[Cell, Swing]:
+    cell = Cell(FrankaConfig("172.16.0.2", translational_stiffness=2500.0, twin=twin))
     cell.run(0.05)
     assert cell.ask(DriverRequest.START, False) == ""
     swing = Swing(cell, False)
@@ -104,6 +104,24 @@ def test_what_the_driver_of_a_robot_says_names_the_part_that_failed(lie, part):
             if cell.status is None:
                 cell.run(0.01, swing)
     assert cell.state.fault and blamed(cell.state.fault) == part, cell.state.fault
+
+
+@pytest.mark.parametrize(("rate", "part"), [(0.75, COMPUTER), (1.0, ROBOT)])
+def test_a_twin_that_braked_for_want_of_commands_tells_of_the_computer(rate, part):
+    """Its torques step where it brakes; beside commands that all came they would be a lie."""
+    with ending():
+        cell, swing = moving(twin=True)
+        cell.robot.tell(
+            lambda said, first, ms: replace(
+                said, success_rate=rate, torques=(said.torques[0] + 30.0 * (ms > 5), *said.torques[1:])
+            )
+        )
+        for _ in range(100):
+            if cell.status is None:
+                cell.run(0.01, swing)
+    fault = cell.state.fault
+    assert fault and blamed(fault, twin=True) == part, fault
+    assert ("received 75 % of the last 100 commands, so it braked" in fault) == (part == COMPUTER)
 
 
 @pytest.mark.parametrize("end", ["frozen", "killed"])

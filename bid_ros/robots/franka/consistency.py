@@ -57,6 +57,7 @@ MOST_TORQUE: Final = (88.0, 88.0, 88.0, 88.0, 13.0, 13.0, 13.0)
 TORQUE_RATE: Final = 2.0
 TORQUE_STEP: Final = 1.0
 TAKEN_OVER_MS: Final = 50
+TORQUE_CHANGED: Final = "a torque changed"
 # An arm under impedance follows its set-points within this time, s, and is then as far away as the largest force or
 # torque pulls it. A limit of twice that is not reached by an arm that something holds.
 LAG_S: Final = 0.15
@@ -196,7 +197,7 @@ class FrankaConsistency:
         change = max(abs(now - then) for now, then in zip(reading.torques, before.torques, strict=True))
         most = TORQUE_STEP + TORQUE_RATE * step_ms
         if self._margins.over("torque step", change, most):
-            return f"a torque changed by {change:.1f} Nm in {step_ms} ms; valid is up to {most:.1f}"
+            return f"{TORQUE_CHANGED} by {change:.1f} Nm in {step_ms} ms; valid is up to {most:.1f}"
         return ""
 
     def _sent(self, reading: FrankaReading) -> str:

@@ -9,7 +9,7 @@ from bid_ros.core.margins import Margins
 from bid_ros.robots.age import StateAge
 from bid_ros.robots.consistency import MEMORY_S
 from bid_ros.robots.franka.config import FrankaConfig
-from bid_ros.robots.franka.consistency import FrankaConsistency, joint_course, tool_course
+from bid_ros.robots.franka.consistency import TORQUE_CHANGED, FrankaConsistency, joint_course, tool_course
 from bid_ros.robots.franka.reading import FrankaReading
 from bid_ros.robots.protocol import TimedJoints, TimedSetpoint
 from bid_ros.robots.unheard import RESTING_TWIN_S, Unheard, late_text
@@ -19,6 +19,8 @@ MS: Final = 1_000_000
 # from this long after it has begun to follow.
 LEAST_RATE: Final = 0.5
 SETTLED_MS: Final = 200
+# A twin brakes by itself after 20 commands lost in a row.
+BRAKED_RATE: Final = 0.8
 OVERTAKEN_MS: Final = 20
 # A robot that made so much less time than passed within MEMORY_S, s, may follow so late that nothing can be said of it.
 STALLED_S: Final = 0.03
@@ -120,11 +122,12 @@ class FrankaWatch:
         known = ahead_ms == 0 or (self._begun_ms is None and -OVERTAKEN_MS <= ahead_ms < 0)
         if not self._doubt and not known:
             self._late_ns = self._age.late_ns(newest.robot_ms * MS, newest.even_ns)
-            self._doubt = self._doubt_of(newest)
-            if not self._doubt:
+            if doubt := self._doubt_of(newest):
+                self._doubt = self._told(doubt, newest)
+            else:
                 self.reading = newest
         if self._doubt:
-            return f"{where} contradicts itself, {self._doubt}: compare it with what Desk shows, {end}"
+            return f"{where} {self._doubt}, {end}"
         resting = self._config.twin and at_rest
         if self.margins.over("silence", silent_s, RESTING_TWIN_S if resting else self._silence.limit_s):
             said = late_text(f"has been silent for {silent_s:.2f} s", "check cable and power", self._config.twin)
@@ -137,6 +140,13 @@ class FrankaWatch:
             valid = f"valid is at least {100 * LEAST_RATE:.0f} %"
             return f"{where} received {100 * rate:.0f} % of the last 100 commands; {valid}: check its network, {end}"
         return ""
+
+    def _told(self, doubt: str, newest: FrankaReading) -> str:
+        """Return what a doubt tells. A twin that lost many commands brakes by itself, so its torques step."""
+        if self._config.twin and doubt.startswith(TORQUE_CHANGED) and newest.success_rate <= BRAKED_RATE:
+            said = f"received {100 * newest.success_rate:.0f} % of the last 100 commands, so it braked"
+            return late_text(said, "check its network", twin=True)
+        return f"contradicts itself, {doubt}: compare it with what Desk shows"
 
     def _still(self, newest: FrankaReading) -> str:
         """Return for how long no joint changed in a bit though the set-points went on; empty if that is short."""
