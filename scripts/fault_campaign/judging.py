@@ -56,13 +56,14 @@ class Outcome:
     status: int | None
 
 
-def reasons_between(said: list[Said], begun: float, ended: float) -> list[Reason]:
-    """Return the reasons that nodes gave from an instant of the steady clock on, until another.
+def reasons_between(said: list[Said], begun: float, ended: float, since: float) -> list[Reason]:
+    """Return the reasons that nodes gave from an instant of the steady clock on, until another, timed from ``since``.
 
-    A node that is asked to end says so, too: that is no reason for a stop.
+    Some may be before it, where a fault took effect later than it was begun. A node that is asked to end says so, too:
+    that is no reason for a stop.
     """
     return [
-        Reason(item.where, round(item.at - begun, 3), item.text, item.stopped)
+        Reason(item.where, round(item.at - since, 3), item.text, item.stopped)
         for item in said
         if begun <= item.at <= ended and item.text
     ]

@@ -95,7 +95,7 @@ def _measure(fault: Fault, robot: Robot, scene: Scene) -> Row:
     corners = np.asarray(limits.workspace_min), np.asarray(limits.workspace_max)
     found = course(read_trace(Path(system.plan.trace), robot.tool), since, watched, *corners)
     ended = time.monotonic() if alone else watched
-    reasons = reasons_between(witness.said, begun, ended) + told_by_run(system.out, wall, before)
+    reasons = reasons_between(witness.said, begun, ended, since) + told_by_run(system.out, wall + since - begun, before)
     resets = [at - since for at, kind in witness.events if at > begun and kind == EpisodeEvent.PREPARE]
     outcome = Outcome(reasons, lost(system.out), left, round(end_s, 2), system.front.returncode)
     return judge(fault, robot, found, outcome, resets)
