@@ -101,7 +101,9 @@ def message_counts(folder: Path) -> dict[str, int]:
     """Return the number of messages by topic, as the metadata of the bag in ``folder`` say it; empty without them."""
     try:
         found = load_yaml((folder / METADATA_NAME).read_text())["rosbag2_bagfile_information"]
-        topics = [(item["topic_metadata"]["name"], item["message_count"]) for item in found["topics_with_message_count"]]
+        topics = [
+            (item["topic_metadata"]["name"], item["message_count"]) for item in found["topics_with_message_count"]
+        ]
         return {str(name): int(count) for name, count in topics}
     except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
         return {}
