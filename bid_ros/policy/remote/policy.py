@@ -65,7 +65,7 @@ class RemotePolicy:
             instruct=None if self._config.serves else self._instruct,
             vitals=lambda: self._vitals,
         )
-        self._prompt = self._config.prompt
+        self._prompt: str = self._config.prompt
         self._deflating = False
         config = self._config
         self._link = Link(config.address, LARGEST, self._greet, key, config.certificate)
