@@ -19,10 +19,16 @@ Image = NDArray[np.uint8]
 Pixels = NDArray[Any]
 """An image, or distances ``(height, width, 1)`` uint16 in mm."""
 Crop = tuple[int, int, int, int]
+STEP: Final = 65535 // 255  # 16 bits for one of 8, as cv_bridge has it
+HALF: Final = STEP // 2
 
 
-def _demosaiced(code: int, pixels: Image) -> Image:
-    return np.asarray(cv2.cvtColor(np.ascontiguousarray(pixels), code), dtype=np.uint8)
+def _demosaiced(code: int, pixels: Pixels) -> Image:
+    """Return the rgb of a mosaic ``(height, width)`` of 8 or 16 bits. Of 16, the full range becomes that of 8."""
+    colours: Pixels = np.asarray(cv2.cvtColor(np.ascontiguousarray(pixels), code))
+    if colours.dtype == np.uint8:
+        return colours
+    return np.asarray((colours.astype(np.uint32) + HALF) // STEP, dtype=np.uint8)
 
 
 # ROS names a mosaic by its first two rows, OpenCV by the four pixels that begin at the second row and column.
@@ -41,7 +47,8 @@ _ENCODINGS: Final[dict[str, tuple[int, Callable[[Image], Image]]]] = {
     "mono8": (1, lambda pixels: np.broadcast_to(pixels, (*pixels.shape[:2], 3))),
     **{name: (1, partial(_demosaiced, code)) for name, code in _BAYER.items()},
 }
-ENCODINGS: Final = tuple(_ENCODINGS)
+_BAYER16: Final = {f"{name.removesuffix('8')}16": code for name, code in _BAYER.items()}
+ENCODINGS: Final = (*_ENCODINGS, *_BAYER16)
 # Channels and type of an observed image -> encoding of its message.
 _PICTURES: Final = {(3, "uint8"): "rgb8", (1, "uint16"): "16UC1"}
 
@@ -51,9 +58,9 @@ def decode_image(message: Any, camera: str = "image") -> Image:
 
     Args:
         message: anything with ``height``, ``width``, ``encoding``, ``step`` and ``data`` as in ``sensor_msgs/Image``.
-            All valid encodings have one byte per channel, so ``is_bigendian`` does not matter. Or anything with
-            ``format`` and ``data`` as in ``sensor_msgs/CompressedImage``: PNG, JPEG and what else OpenCV reads. What
-            its pixels mean is judged by ``format``.
+            ``is_bigendian`` matters to mosaics of 16 bits alone. Or anything with ``format`` and ``data`` as in
+            ``sensor_msgs/CompressedImage``: PNG, JPEG and what else OpenCV reads. What its pixels mean is judged by
+            ``format``.
         camera: name or topic, for the error.
 
     Returns:
@@ -66,6 +73,10 @@ def decode_image(message: Any, camera: str = "image") -> Image:
     """
     if hasattr(message, "format"):
         return _decompressed(message, camera)
+    if message.encoding in _BAYER16:
+        kind = np.dtype("u2").newbyteorder(">" if message.is_bigendian else "<")
+        values = np.ascontiguousarray(rows_of(message, kind.itemsize, camera)).view(kind)
+        return _demosaiced(_BAYER16[message.encoding], values.astype(np.uint16))
     if message.encoding not in _ENCODINGS:
         raise CameraError(
             f"camera '{camera}' publishes encoding '{message.encoding}'; valid are {', '.join(ENCODINGS)}"
@@ -107,7 +118,7 @@ def format_of(message: Any) -> tuple[str, str]:
     ``rgb8; jpeg compressed bgr8`` gives ``rgb8`` and ``jpeg compressed bgr8``. A plain ``jpeg`` says no encoding.
     """
     encoding, separator, way = (part.strip() for part in str(message.format).partition(";"))
-    return (encoding, way) if separator or encoding in _ENCODINGS else ("", encoding)
+    return (encoding, way) if separator or encoding in ENCODINGS else ("", encoding)
 
 
 def unpacked(data: NDArray[np.uint8], flags: int) -> NDArray[Any] | None:
@@ -122,25 +133,27 @@ def _decompressed(message: Any, camera: str) -> Image:
     """Return the rgb image of a compressed one. Raises CameraError."""
     encoding, way = format_of(message)
     in_colours = way.endswith(("compressed bgr8", "compressed rgb8"))  # whatever it was before
-    if "compressedDepth" in way or (encoding and encoding not in _ENCODINGS and not in_colours):
+    if "compressedDepth" in way or (encoding and encoding not in ENCODINGS and not in_colours):
         raise CameraError(
             f"camera '{camera}' publishes format '{message.format}'; valid are PNG and JPEG of {', '.join(ENCODINGS)}"
         )
     data = np.frombuffer(message.data, dtype=np.uint8)
-    mosaic = encoding in _BAYER and not in_colours
-    flags = cv2.IMREAD_UNCHANGED if mosaic else cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH
+    mosaic = None if in_colours else (_BAYER | _BAYER16).get(encoding)
+    bits = 16 if mosaic is not None and encoding in _BAYER16 else 8
+    flags = cv2.IMREAD_UNCHANGED if mosaic is not None else cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH
     pixels = unpacked(data, flags)
     if pixels is None:
         raise CameraError(
             f"camera '{camera}' publishes {data.size} bytes of format '{message.format}', which are no whole image; "
             "valid are PNG and JPEG"
         )
-    if pixels.dtype != np.uint8 or (mosaic and pixels.ndim != 2):
-        valid = "one channel of 8 bits" if mosaic else "8 bits a channel: distances are no colours"
-        found = f"{8 * pixels.dtype.itemsize} bits a channel{', and colours' * (mosaic and pixels.ndim != 2)}"
+    coloured = mosaic is not None and pixels.ndim != 2
+    if 8 * pixels.dtype.itemsize != bits or coloured:
+        valid = "8 bits a channel: distances are no colours" if mosaic is None else f"one channel of {bits} bits"
+        found = f"{8 * pixels.dtype.itemsize} bits a channel{', and colours' * coloured}"
         raise CameraError(f"camera '{camera}' publishes format '{message.format}' with {found}; valid is {valid}")
-    if mosaic:
-        return _demosaiced(_BAYER[encoding], pixels)
+    if mosaic is not None:
+        return _demosaiced(mosaic, pixels)
     # Some drivers compress rgb as if it were bgr, and say so.
     return np.ascontiguousarray(pixels if way.endswith("rgb8") else pixels[..., ::-1])
 

@@ -41,8 +41,9 @@ def describe(path: str, source: Source, task: Task | None, as_json: bool) -> Non
 def _damage(source: Source) -> str:
     """Return why the first episode cannot be read, such as pictures of distances; empty if it can, or is of a bag."""
     from bid_ros.formats.convert import check_episode
+    from bid_ros.formats.pieces import InPieces
 
-    if hasattr(source, "pieces"):
+    if isinstance(source, InPieces):
         return ""
     try:
         check_episode(source.contents, next(iter(source.episodes())), 0)

@@ -45,7 +45,8 @@ def add_parser(verbs: Any) -> None:
         metavar="FEATURE=KEY",
         help="for a server of openpi: what it calls a feature, such as wrist=observation/wrist_image; several times",
     )
-    parser.add_argument("--prompt", default="", help="for a server of openpi: the instruction")
+    prompt = "for a server of openpi: the instruction (default: the description of the task; '' for none)"
+    parser.add_argument("--prompt", help=prompt)
     key = f"file with the key that the server asks for (default: the variable {VARIABLE}); the bundle names the file"
     parser.add_argument("--api-key-file", default="", metavar="FILE", help=key)
     certificate = "of wss://: trust the server with this certificate alone (default: what this computer trusts)"
@@ -70,7 +71,8 @@ def run(options: argparse.Namespace) -> int:
     task = task_of(options.task, str(said.get("task", "")), address)
     names = [item.name for item in task.observation]
     keys = dict(_pair(text, names) for text in options.key)
-    settings = replace(plain, keys=keys, prompt=options.prompt)
+    prompt = task.description if options.prompt is None else options.prompt
+    settings = replace(plain, keys=keys, prompt="" if said else prompt)
     bundle = write_remote_bundle(Path(options.folder), task, settings, said)
     if read_key(settings.api_key_file) and in_clear(address):
         print(f"the key goes to {address} unencrypted; wss:// or a tunnel hides it", file=sys.stderr)

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 def _system(options: argparse.Namespace) -> System:
     if options.system:
         return find_system(options.system)
-    named = recorded_task([Path(options.bag)])
+    named = recorded_task([Path(options.bag)], "--system")
     try:
         return find_system(named)
     except BidError as error:

@@ -46,11 +46,15 @@ def _file_of(named: str, made_for: str, what: str) -> Path:
         raise BidError(f"{what} is of the task '{made_for}': {error}; name its file with --task") from error
 
 
-def recorded_task(bags: Sequence[Path]) -> str:
+def recorded_task(bags: Sequence[Path], option: str = "--task") -> str:
     """Return the task of recorded runs, from the ``run.json`` beside their bags: its system's folder, or its name.
 
     A run that was killed has no ``run.json``, nor does an episode with a bag of its own: the metadata of the bag say
     the same.
+
+    Args:
+        bags: of the runs.
+        option: of the command, with which a person says it, for the sentence.
 
     Raises:
         BidError: no ``run.json`` names a task, or they name different ones.
@@ -66,10 +70,10 @@ def recorded_task(bags: Sequence[Path]) -> str:
         if gone := next((bag for bag in bags if not bag.exists()), None):
             raise BidError(f"bag {gone} does not exist")
         where = f"{unsaid} does not say" if len(set(bags)) == 1 else "no run.json beside the bags says"
-        raise BidError(f"{where} which task was recorded; give it with --task")
+        raise BidError(f"{where} which task was recorded; give it with {option}")
     if len(names) > 1:
         said = " and ".join(f"'{name}' ({file})" for name, file in sorted(names.items()))
-        raise BidError(f"the bags are of the tasks {said}; valid are bags of one task, or --task")
+        raise BidError(f"the bags are of the tasks {said}; valid are bags of one task, or {option}")
     return next(iter(names))
 
 

@@ -49,6 +49,8 @@ SCENE_QOS: Final = Qos(2)
 """A slow reader drops old scenes."""
 EVENT_QOS: Final = Qos(20, durability="transient_local")
 """A late subscriber still gets the last messages."""
+INSTRUCTION_QOS: Final = Qos(1, durability="transient_local")
+"""A late subscriber gets the one that holds."""
 TF_QOS: Final = Qos(100)
 ROSOUT_QOS: Final = Qos(1000, durability="transient_local")
 TF_STATIC_QOS: Final = Qos(1, durability="transient_local")
@@ -102,6 +104,7 @@ TELEOP_CHUNK: Final = _recorded("teleop/chunk", CHUNK_TYPE, COMMAND_QOS)
 EPISODE_CHUNK: Final = _recorded("episode/chunk", CHUNK_TYPE, COMMAND_QOS)
 SAFETY_CHUNK: Final = _recorded("safety/chunk", CHUNK_TYPE, COMMAND_QOS)
 DECISION: Final = _recorded("policy/decision", "bid_msgs/msg/Decision")
+INSTRUCTION: Final = _recorded("policy/instruction", "std_msgs/msg/String", INSTRUCTION_QOS)
 SAFETY_STATE: Final = _recorded("safety/state", "bid_msgs/msg/SafetyState")
 SAFETY_SHADOW: Final = _recorded("safety/shadow", "std_msgs/msg/String")
 EPISODE_EVENT: Final = _recorded("episode/event", "bid_msgs/msg/EpisodeEvent", EVENT_QOS)

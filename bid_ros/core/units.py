@@ -12,10 +12,11 @@ from bid_ros.core.limits import Limits
 ANGLES: Final = {"rad": 1.0, "deg": math.pi / 180}
 LENGTHS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 PERCENT: Final = "percent"  # of the way from the gripper's smallest opening to its largest
+FRACTION: Final = "fraction"  # of the same: 1 is open
 UNITS: Final[dict[str, dict[str, float]]] = {
     "joints": ANGLES,
     "position": LENGTHS,
-    "gripper": LENGTHS | {PERCENT: 0.01},
+    "gripper": LENGTHS | {PERCENT: 0.01, FRACTION: 1.0},
     "vector": ANGLES | LENGTHS,
 }
 """By kind of a feature: what a number in each unit is times, to be rad or m."""
@@ -23,6 +24,8 @@ UNITS: Final[dict[str, dict[str, float]]] = {
 FULL_TURN: Final = 2 * math.pi * (1 + 1e-3)
 FARTHEST_M: Final = 10.0
 WIDEST: Final = 2.0  # times the task's largest opening
+MOST: Final = {"joints": FULL_TURN, "position": FARTHEST_M, "gripper": FARTHEST_M}
+"""By kind of a feature: rad or m that no arm has."""
 
 
 def conversion(unit: str, kind: str, name: str, limits: Limits) -> tuple[float, float]:
@@ -40,7 +43,7 @@ def conversion(unit: str, kind: str, name: str, limits: Limits) -> tuple[float, 
     if unit not in valid:
         known = ", ".join(valid) or f"none: a feature of kind '{kind}' has no unit"
         raise TaskError(f"unit of '{name}' is '{unit}'; valid for {kind} are {known}")
-    if unit == PERCENT:
+    if unit in (PERCENT, FRACTION):
         return valid[unit] * (limits.gripper_max - limits.gripper_min), limits.gripper_min
     return valid[unit], 0.0
 
@@ -53,14 +56,14 @@ def doubt(kind: str, name: str, values: NDArray[np.float64], limits: Limits) -> 
         values: its numbers, any shape.
         limits: of the task.
     """
-    most = float(np.abs(values).max(initial=0.0, where=np.isfinite(values)))
+    most = _most(values)
     valid = {
         "joints": (FULL_TURN, "joints are in rad, at most 2 pi", "deg"),
         "position": (FARTHEST_M, f"positions are in m, at most {FARTHEST_M:g}", "mm"),
         "gripper": (
             WIDEST * limits.gripper_max,
             f"an opening is in m, of this task at most {limits.gripper_max:g}",
-            PERCENT,
+            PERCENT if most > 1 else FRACTION,
         ),
     }
     highest, said, other = valid.get(kind, (math.inf, "", ""))
@@ -70,3 +73,12 @@ def doubt(kind: str, name: str, values: NDArray[np.float64], limits: Limits) -> 
         f"'{name}' reaches {most:.4g}; {said}: name its unit in the section data of the task file, such as "
         f"unit: {{{name}: {other}}}"
     )
+
+
+def impossible(kind: str, values: NDArray[np.float64]) -> bool:
+    """Whether numbers are in another unit for certain: joints beyond a turn, positions and openings of 10 m."""
+    return _most(values) > MOST.get(kind, math.inf)
+
+
+def _most(values: NDArray[np.float64]) -> float:
+    return float(np.abs(values).max(initial=0.0, where=np.isfinite(values)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,13 +14,15 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.bag_writer import BagsWriter, losses
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Source
-from bid_ros.formats.files import Piece
+from bid_ros.formats.pieces import Piece
 from bid_ros.formats.rows import runs_of
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.files import bag_files, bags_inside, invented_in, is_bag_file, is_bag_folder
+from bid_ros.recording.instructions import find_instructions, instructed_in, texts_of
 from bid_ros.recording.outcomes import SUCCESS, check_outcomes
 
-ROWS_VERSION: Final = 4  # of what the code makes of a bag: rows that are kept of another one are not used
+EXTRAS_OF_BAGS: Final = frozenset({"stamps", "label", "seed", "truncated", "success", "interventions"})
+ROWS_VERSION: Final = 5  # of what the code makes of a bag: rows that are kept of another one are not used
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class BagSource:
             task.rate_hz,
             task.name,
             task.signature(),
-            frozenset({"stamps", "label", "seed", "truncated", "success", "interventions"}),
+            EXTRAS_OF_BAGS | ({"text"} if instructed_in(self._bags) else set()),
             ("the bags also hold decisions, candidates, heartbeats and transforms, which no data set holds",),
         )
 
@@ -128,6 +130,7 @@ class BagSource:
                     found["reasons"].append("it holds no message")
                 if not reader.was_complete and not start:
                     found["reasons"].append("the recording was not closed; read up to its last whole message")
+                told = find_instructions(reader)
                 every = read_episodes(reader, self._task, self._wanted, first)
                 for number, (recorded, segments, why) in enumerate(every, first + 1):
                     if number > found["episodes"]:
@@ -136,7 +139,8 @@ class BagSource:
                     for segment in segments[found["segments"] :]:  # a gap splits an episode into segments
                         found["segments"] += 1
                         found["rows"] += segment.rows
-                        yield from dataset_episodes(segment, recorded.success)
+                        for episode in dataset_episodes(segment, recorded.success):
+                            yield replace(episode, **texts_of(told, recorded, episode.stamps_ns))
         except RecordingError as error:
             piece.whole = False
             found["reasons"].append(str(error))

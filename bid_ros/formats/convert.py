@@ -21,7 +21,8 @@ from bid_ros.formats.base import (
     Writer,
     about_json,
 )
-from bid_ros.formats.files import ArrayWriter, EpisodeParts, check_names, pieces_of, read_about, remove, write_about
+from bid_ros.formats.files import ArrayWriter, EpisodeParts, check_names, read_about, remove, write_about
+from bid_ros.formats.pieces import pieces_of
 from bid_ros.formats.verify import Verified, verify
 
 Progress = Callable[[int, int], None]

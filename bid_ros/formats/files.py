@@ -7,14 +7,14 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import ABOUT, EXTRAS, Contents, DataEpisode, Source
+from bid_ros.formats.base import ABOUT, EXTRAS, Contents, DataEpisode
 
 DAMAGE: Final = (
     OSError, ValueError, KeyError, TypeError, IndexError, EOFError, AttributeError, RuntimeError, zipfile.BadZipFile,
@@ -139,31 +139,6 @@ def _sizes(folder: Path) -> dict[str, int]:
     """Return the size in bytes of each file of an episode: a loss of power cuts files that were written last."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != REPORT_FILE)
     return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
-
-
-@dataclass
-class Piece:
-    """A piece of a data set, of which what is written is kept whatever else the data set holds.
-
-    Attributes:
-        files: what it is read from, and its state: a line for each. Parts of another state are not used.
-        read: gives the episodes from a number on, which come behind what the piece's report says.
-        report: plain values: what was found so far, also by an earlier run.
-        whole: nothing of it could not be read.
-    """
-
-    files: tuple[str, ...]
-    read: Callable[["Piece", int], Iterator[DataEpisode]]
-    report: dict[str, Any] = field(default_factory=dict)
-    whole: bool = True
-
-
-def pieces_of(source: Source) -> Iterator[Piece]:
-    """Yield the pieces of a data set, bags one by one; each is read before the next is asked for."""
-    if hasattr(source, "pieces"):
-        yield from source.pieces()
-    else:
-        yield Piece(getattr(source, "files", ()), lambda piece, start: source.episodes(start))
 
 
 def write_about(episode: DataEpisode, folder: Path) -> None:

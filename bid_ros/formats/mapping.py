@@ -13,7 +13,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.feature import Feature
 from bid_ros.core.limits import Limits
 from bid_ros.core.task import Task
-from bid_ros.core.units import conversion, doubt
+from bid_ros.core.units import conversion, doubt, impossible
 from bid_ros.formats.base import ACTIONS, NUMBERS, Column, Contents, DataEpisode, Source
 from bid_ros.formats.pick import ACTION, Pick
 
@@ -258,7 +258,7 @@ def _converted(
         if (pick.scale, pick.offset) != (1.0, 0.0):
             numbers = numbers * pick.scale + pick.offset
         if feature.name not in said and not pick.known and (why := doubt(feature.kind, feature.name, numbers, limits)):
-            if feature.kind == "joints":
+            if impossible(feature.kind, numbers):
                 raise RecordingError(f"episode {number}: {why}")
             said.add(feature.name)
             logging.getLogger(__name__).warning("episode %d: %s", number, why)

@@ -12,6 +12,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.formats.bag import BagSource
 from bid_ros.formats.bag_writer import bag_stamps
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, ReadBack, Source
+from bid_ros.formats.pieces import InPieces
 from bid_ros.recording.outcomes import ALL
 
 SMALL_ROWS: Final = 1000  # rows of a data set that is compared as a whole
@@ -65,7 +66,7 @@ def verify(
     Raises:
         RecordingError: they differ, or one is damaged.
     """
-    bags = hasattr(source, "pieces")
+    bags = isinstance(source, InPieces)
     numbers = _sample(rows, whole, bags and kept is None)
     read = kept(numbers) if bags and kept is not None and not whole else _episodes(source, numbers)
     before, ratios, left = source.contents, Ratios(), 0

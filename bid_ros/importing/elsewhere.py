@@ -46,7 +46,7 @@ def check_rebuilt(path: str | Path) -> None:
         path: folder of a checkpoint, or the folder above its ``pretrained_model``.
 
     Raises:
-        BidError: it is such a policy; the sentence says how to run it.
+        BidError: it is such a policy, and the sentence says how to run it; or a data set.
     """
     for folder in (Path(path), Path(path) / "pretrained_model"):
         if said := _advice(folder):
@@ -62,6 +62,8 @@ def _advice(folder: Path) -> str:
         return f"{folder} is a policy of type {kind}, which predicts one action and no chunk: BID has nothing to choose"
     if model.lower().startswith(("gr00t", "groot")):
         return f"{folder} is a policy of Isaac GR00T ({model}), which is not rebuilt as a bundle: {GROOT}"
+    if (folder / "meta" / "info.json").is_file():
+        return f"{folder} is a data set of LeRobot, no policy: bid data info {folder} says what it holds"
     if (folder / "assets").is_dir() and ((folder / "params").is_dir() or (folder / "model.safetensors").is_file()):
         return f"{folder} is a checkpoint of openpi, which is not rebuilt as a bundle: {OPENPI.format(folder=folder)}"
     return ""

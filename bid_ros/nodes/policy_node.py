@@ -9,7 +9,7 @@ from typing import Any
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.clocks import newer
-from bid_ros.core.errors import BidError, ChunkError, ObservationError, RemoteError
+from bid_ros.core.errors import ChunkError, ObservationError, RemoteError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
@@ -18,6 +18,7 @@ from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
+from bid_ros.nodes.instruction import PARAMETER, Instruction
 from bid_ros.nodes.joints import arm_of, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_parameters import PARAMETERS
@@ -29,7 +30,7 @@ from bid_ros.policy.budget import DelayMeter, SampleBudget, fitted_budget
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.registry import start_policy
-from bid_ros.policy.runtimes.registry import is_compiled
+from bid_ros.policy.runtimes.registry import check_samples
 from bid_ros.policy.signature import check_signature
 from bid_ros.safety.grants import SHADOW
 from bid_ros.safety.screen import policy_chunks
@@ -44,7 +45,7 @@ STALLED_S, STALLED_PERIODS = 0.3, 1.5  # in one decision, or without one: then t
 class PolicyNode(BidNode):
     """Keeps the decision memory, and publishes one chunk a decision while granted. See :data:`PARAMETERS`."""
 
-    changeable: Sequence[str] = CHOICE
+    changeable: Sequence[str] = (*CHOICE, PARAMETER)
     lossless: Qos | None = None  # of the observed features, where nothing of them may be lost
 
     def __init__(self, parameters: Sequence[Parameter] = PARAMETERS, sim_time: bool = False) -> None:
@@ -60,6 +61,7 @@ class PolicyNode(BidNode):
         self._decoder = self._build_decoder(self._choice)
         how = {argument: self.value(name) for argument, name in STARTED.items()}
         self._policy = start_policy(self._bundle, self._task, **how, say=self.get_logger().warning)
+        self._instruction = Instruction(self, self._policy, self._bundle.label)
         arm, posed = arm_of(self, self._commanded), posed_arm_of(self, self._commanded)
         self._task_chunks, screen = policy_chunks(self._commanded, self._task, arm, posed)
         self._joints = MeasuredJoints()
@@ -100,6 +102,7 @@ class PolicyNode(BidNode):
     def begin(self) -> None:
         """Decide from now on. What was compiled and calibrated until now had no haste."""
         raise_priority(DECISION_PRIORITY, every_thread=True)
+        self._instruction.tell()
         self._thread.start()
         self.get_logger().info(f"ready: {self._decoder.name}, N = {self.value('samples')}, bundle {self._bundle.name}")
 
@@ -110,7 +113,7 @@ class PolicyNode(BidNode):
             values["samples"] = self._budget.samples
         if self._maker.delay is not None:
             values["delay_steps"] = self._maker.delay
-        values |= self._report.values()
+        values |= {**self._instruction.values(), **self._report.values()}
         if not self._granted:
             return True, "not granted", values
         problem = self._lost or self._waiting or (self._budget.shortfall if self._budget is not None else "")
@@ -121,20 +124,20 @@ class PolicyNode(BidNode):
         self._thread.stop()
 
     def change(self, values: Mapping[str, Any]) -> None:
-        """Take another decoder or N when nobody grants the policy, so at the latest before the next episode.
+        """Take another decoder, N or text when nobody grants the policy, so at the latest before the next episode.
 
         Raises:
             BidError: a value is not possible. Then no parameter changes.
         """
         super().change(values)
-        choice = {**self._choice, **{name: values[name] for name in CHOICE if name in values}}
+        self._instruction.check(values)
+        self._choose({**self._choice, **{name: values[name] for name in CHOICE if name in values}})
+        self._instruction.take(values)
+
+    def _choose(self, choice: dict[str, Any]) -> None:
         if choice == self._choice:
             return
-        if choice["samples"] != self._choice["samples"] and is_compiled(self._policy.runtime):
-            raise BidError(
-                f"samples is {choice['samples']}; valid is {self._choice['samples']}, for which the engines of runtime "
-                f"'{self._policy.runtime}' were loaded: start the node again with another number"
-            )
+        check_samples(choice["samples"], self._choice["samples"], self._policy.runtime)
         decoder = self._build_decoder(choice)
         check_decoder(decoder, self._policy)
         self._choice = choice
@@ -142,9 +145,8 @@ class PolicyNode(BidNode):
             self._next_decoder = decoder, choice["samples"]
 
     def _build_decoder(self, choice: Mapping[str, Any]) -> Decoder:
-        return bundle_decoder(
-            choice["decoder"], self._bundle, self._task, choice["samples"], self.value("action_horizon")
-        )
+        steps = self.value("action_horizon")
+        return bundle_decoder(choice["decoder"], self._bundle, self._task, choice["samples"], steps)
 
     def _fit(self) -> SampleBudget | None:
         self._maker.limit = None
@@ -169,8 +171,7 @@ class PolicyNode(BidNode):
 
         Only the decision thread uses policy and decision memory.
         """
-        found = self._next_decoder
-        if found is None:
+        if (found := self._next_decoder) is None:
             return
         self._decoder, samples = found
         self._maker.use(self._decoder)
@@ -226,6 +227,7 @@ class PolicyNode(BidNode):
             else:
                 self._lost = ""
                 self._take_next_decoder()
+                self._instruction.tell()
         except RemoteError as error:
             self._lost = str(error)
             self._report.missed += 1
@@ -248,6 +250,7 @@ class PolicyNode(BidNode):
         episode = self._episode
         if episode != self._decided_episode or set_back:
             self._maker.reset()
+            self._instruction.tell()
             self._decided_episode = episode
             if self._joints.newest is not None:
                 self._task_chunks.begin(self._joints.newest, observation.stamp_ns)

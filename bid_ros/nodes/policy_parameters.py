@@ -10,6 +10,7 @@ PARAMETERS = (
     Parameter("signed_by", "", "path of the public key that must have signed the bundle; empty: none"),
     Parameter("bundle_task", "", "path of the task file of a bundle that predicts poses where joints are commanded"),
     Parameter("decoder", "bid", "the decoder, as in bid or bid:variant=paper; names: docs/reference/decoders.md"),
+    Parameter("instruction", "", "text of the task, for a policy that takes one; empty: that of its bundle"),
     Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
     Parameter("runtime", "auto", "network runtime; names: docs/reference/runtimes.md"),

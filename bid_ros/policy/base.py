@@ -86,6 +86,8 @@ class Capabilities:
             :class:`bid_ros.decoding.Guidance` or None.
         made_up_rows: first rows of a chunk that only fill the shape: rows of the past, not predicted.
         history: observed steps that it wants, None for those that the task says.
+        instruct: asks with another text of the task from now on, an empty one stands for the policy's own; returns the
+            text that it is asked with. None: it takes no text.
         vitals: returns what it tells of its last question, by name, for ``/diagnostics``.
     """
 
@@ -93,11 +95,12 @@ class Capabilities:
     gradients: bool = False
     made_up_rows: int = 0
     history: History | None = None
+    instruct: Callable[[str], str] | None = None
     vitals: Callable[[], Mapping[str, object]] = dict
 
 
 class Policy(Protocol):
-    """Samples action chunks. Results do not depend on earlier calls. One thread only.
+    """Samples action chunks. Results depend on no earlier call, but on the text of the task. One thread only.
 
     Attributes:
         runtime: name of the library that runs the networks.

@@ -20,7 +20,7 @@ from bid_ros.core.feature import Feature, FeatureKind
 from bid_ros.core.files import replacing
 from bid_ros.core.rotation import matrix_from_6d
 from bid_ros.core.task import Task
-from bid_ros.core.units import doubt
+from bid_ros.core.units import doubt, impossible
 
 FORMAT: Final = 1
 INTERVENTION: Final = "intervention"
@@ -178,8 +178,8 @@ class Dataset:
             )
 
     def _check_unit(self, feature: Feature, values: NDArray[Any], task: Task) -> None:
-        """Raise RecordingError for joints that are hardly in rad, unless the task file says that they are."""
-        if feature.kind != "joints" or feature.name in (task.data.unit if task.data else {}):
+        """Raise RecordingError for numbers that cannot be rad or m, unless the task file says that they are."""
+        if not impossible(feature.kind, values) or feature.name in (task.data.unit if task.data else {}):
             return
         if why := doubt(feature.kind, feature.name, values, task.limits):
             raise RecordingError(f"data set: {why}")

@@ -97,6 +97,18 @@ def custom_data(folder: Path) -> dict[str, str]:
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
+def message_counts(folder: Path) -> dict[str, int]:
+    """Return the number of messages by topic, as the metadata of the bag in ``folder`` say it; empty without them."""
+    try:
+        found = load_yaml((folder / METADATA_NAME).read_text())["rosbag2_bagfile_information"]
+        topics = [
+            (item["topic_metadata"]["name"], item["message_count"]) for item in found["topics_with_message_count"]
+        ]
+        return {str(name): int(count) for name, count in topics}
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
+        return {}
+
+
 MCAP: Final = ".mcap"
 SQLITE: Final = ".db3"
 ROS1: Final = ".bag"

@@ -20,7 +20,7 @@ from bid_ros.core.topics import ARM_STATUS, COMPRESSED, COMPRESSED_IMAGE_TYPE
 from bid_ros.recording.files import MCAP, ROS1, bag_files, custom_data, reads_as_folder
 from bid_ros.recording.packing import PACKED, unpack_file, unpacked
 from bid_ros.recording.repair import copy_whole, is_complete
-from bid_ros.recording.video_topics import codec_of_topic, pictures
+from bid_ros.recording.video_topics import codec_of_topic, pictures, video_below
 
 NO_FIELDS: Final = "structure_needs_at_least_one_member"  # the field of a message without one
 EMPTY_BYTES: Final = 8  # of a serialized message without fields, with its padding
@@ -68,7 +68,8 @@ class BagReader:
 
     A bag holds full names of topics. A relative name (``arm/status``) is looked for in the namespace that the recorder
     wrote into the metadata, in a bag of another recorder by how its names end. Where only ``<topic>/compressed`` has
-    images, the name of the raw ones finds them, and :func:`bid_ros.cameras.image.decode_image` takes either.
+    images, or a video below the topic whatever its name, the name of the raw ones finds them, and
+    :func:`bid_ros.cameras.image.decode_image` takes all.
 
     A file without an index (its recorder was killed, or still runs) is read from a repaired copy, up to the last
     complete message. The bag itself is never changed.
@@ -192,14 +193,14 @@ class BagReader:
         # A recorder may know the raw images without having got one, beside compressed ones.
         packed = self._full_name(topic + COMPRESSED)
         there = self.topics.get(packed) == COMPRESSED_IMAGE_TYPE
-        return packed if there and (name not in self.topics or self.counts.get(packed)) else name
+        if there and (name not in self.topics or self.counts.get(packed)):
+            return packed
+        return video_below(self, name, "" if "namespace" in self._custom else topic) or name
 
     def _full_name(self, topic: str) -> str:
         remapped: dict[str, str] = json.loads(self._custom.get("remapped", "{}")) | self._remapped
-        if topic.startswith("/"):
+        if topic.startswith("/") or topic in remapped:
             return remapped.get(topic, topic)
-        if topic in remapped:
-            return remapped[topic]
         if "namespace" in self._custom:
             return f"{self._custom['namespace'].rstrip('/')}/{topic}"
         found = [name for name in self.topics if name.endswith(f"/{topic}")] or [f"/{topic}"]
@@ -237,8 +238,7 @@ class BagReader:
         self, topics: Iterable[str] | None = None, start_ns: int | None = None, stop_ns: int | None = None
     ) -> Iterator[RawMessage]:
         """Yield the messages as :meth:`messages`, but serialized: the memory holds one chunk of the bag at a time."""
-        asked = self.topics if topics is None else topics
-        names = {self.recorded_name(topic): topic for topic in asked}
+        names = {self.recorded_name(topic): topic for topic in (self.topics if topics is None else topics)}
         connections = [item for item in self._reader.connections if item.topic in names]
         if not connections:
             return

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import ObservationError
 from bid_ros.core.feature import Feature
 from bid_ros.core.observation import Observation, ObservationBuffer
-from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import feature_topic, recorded_topics
 from bid_ros.observing.features import carries, extract
@@ -21,6 +20,7 @@ from bid_ros.recording.episodes import RecordedEpisode, find_episodes, unwanted
 from bid_ros.recording.outcomes import SUCCESS
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.references import References
+from bid_ros.recording.sample_times import SampleTimes
 
 LAG_NS: Final = 1_000_000_000  # a message from before END may be received this long after it
 
@@ -98,12 +98,12 @@ def _observe(
     buffer = ObservationBuffer(replace(task, observation_steps=1))
     rows: list[Observation] = []
     missing: list[str] = []
-    seen = episode.start_ns - 1
+    seen, times = episode.start_ns - 1, SampleTimes(reader)
     for item in reader.messages(by_topic, episode.start_received_ns, episode.end_received_ns + LAG_NS):
         references.take(item.topic, item.message)
         for feature in by_topic[item.topic]:
             if carries(feature, item.message):
-                buffer.add(feature.name, sample_ns(item.message, item.stamp_ns), extract(feature, item.message))
+                buffer.add(feature.name, times.sample_ns(item), extract(feature, item.message))
         newest = buffer.stamp_ns()
         if newest is None or not seen < newest <= episode.end_ns:
             continue

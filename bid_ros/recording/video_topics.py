@@ -24,6 +24,20 @@ CODECS: Final = {"264": "h264", "265": "hevc", "hevc": "hevc", "av1": "av1", "vp
 BEGINS: Final = {"h264": re.compile(rb"\x00\x00\x01[\x07\x27\x47\x67]"), "hevc": re.compile(rb"\x00\x00\x01[\x42\x43]")}
 
 
+def video_below(reader: Reader, name: str, end: str) -> str:
+    """Return the one topic with messages below an image's that is a video, whatever it is called; empty: there is none.
+
+    Args:
+        reader: of the bag.
+        name: of the image's topic.
+        end: what the image's topic may also end with, a relative name; another one, and an empty one, mean nothing.
+    """
+    ends = (f"/{end}",) if end and end[0] != "/" else ()
+    videos = [topic for topic, kind in reader.topics.items() if kind in VIDEO_TYPES and reader.counts.get(topic)]
+    found = [topic for topic in videos if (above := topic.rpartition("/")[0]) == name or above.endswith(ends)]
+    return found[0] if len(found) == 1 else ""
+
+
 def codec_of_topic(reader: Reader, topic: str) -> str:
     """Return the codec of a bag's topic that is a video, as its first message says; empty: it is none, or is empty.
 

@@ -12,7 +12,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError, ObservationError, RecordingError
 from bid_ros.core.feature import Feature
 from bid_ros.core.observation import History, Observation, ObservationBuffer
-from bid_ros.core.stamps import sample_ns, stamp_ns, stamp_to_ns
+from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, feature_topic
 from bid_ros.decoding import current_decoder
@@ -20,6 +20,7 @@ from bid_ros.observing.features import extract
 from bid_ros.recording.bag_topics import check_types
 from bid_ros.recording.episodes import END, START
 from bid_ros.recording.reader import BagMessage, BagReader
+from bid_ros.recording.sample_times import SampleTimes
 
 
 @dataclass(frozen=True)
@@ -139,15 +140,17 @@ def find_decision_times(reader: BagReader, task: Task, history: History | None =
     features = _features(reader, recorded)
     known = reader.says(DECISION, "observed_stamps") or reader.says(DECISION, "observed_ns")
     if reader.recorded_name(DECISION) in reader.topics and known:
-        return RecordedDecisionTimes(recorded, features)
-    return GridDecisionTimes(recorded, features, history)
+        return RecordedDecisionTimes(recorded, features, SampleTimes(reader))
+    return GridDecisionTimes(recorded, features, SampleTimes(reader), history)
 
 
 class _Samples:
     """Keeps the samples of the observed features."""
 
-    def __init__(self, task: Task, features: dict[str, list[Feature]], history: History | None = None) -> None:
-        self.task, self.features = task, features
+    def __init__(
+        self, task: Task, features: dict[str, list[Feature]], times: SampleTimes, history: History | None = None
+    ) -> None:
+        self.task, self.features, self._times = task, features, times
         self.buffer = ObservationBuffer(task, history_s=HISTORY_S, history=history)
         self.problem = ""
 
@@ -156,7 +159,7 @@ class _Samples:
         for feature in self.features.get(item.topic, ()):
             try:
                 value = extract(feature, item.message)
-                self.buffer.add(feature.name, sample_ns(item.message, item.stamp_ns), value)
+                self.buffer.add(feature.name, self._times.sample_ns(item), value)
             except BidError as error:
                 self.problem = str(error)
 
@@ -164,8 +167,8 @@ class _Samples:
 class RecordedDecisionTimes:
     """The times of recorded decisions, each with the very samples that it was made on."""
 
-    def __init__(self, task: Task, features: dict[str, list[Feature]]) -> None:
-        self._samples = _Samples(task, features)
+    def __init__(self, task: Task, features: dict[str, list[Feature]], times: SampleTimes) -> None:
+        self._samples = _Samples(task, features, times)
         self._waiting: deque[tuple[int, RecordedDecision]] = deque()
         self.topics = (*features, DECISION)
 
@@ -201,8 +204,10 @@ class GridDecisionTimes:
     In a bag with episodes, only between START and END; in another bag, all the time.
     """
 
-    def __init__(self, task: Task, features: dict[str, list[Feature]], history: History | None = None) -> None:
-        self._samples = _Samples(task, features, history)
+    def __init__(
+        self, task: Task, features: dict[str, list[Feature]], times: SampleTimes, history: History | None = None
+    ) -> None:
+        self._samples = _Samples(task, features, times, history)
         self._seen = self._decided = 0
         self._stream = 0
         self._acting: bool | None = None

@@ -14,6 +14,7 @@ from bid_ros.core.topics import (
     DIAGNOSTICS,
     HEARTBEAT,
     IMAGE_TYPE,
+    INSTRUCTION,
     POLICY_CHUNK,
     REPLAY_QOS,
     ROSOUT,
@@ -103,7 +104,7 @@ class ReplayPace:
             self._steps = max(0, self._steps - 1)
 
 
-MADE_ANEW: Final = (DECISION, POLICY_CHUNK)
+MADE_ANEW: Final = (DECISION, INSTRUCTION, POLICY_CHUNK)
 OF_THE_NODES: Final = (HEARTBEAT, DIAGNOSTICS, ROSOUT)
 """What every node says of itself: those of the replay do so too."""
 

@@ -142,7 +142,7 @@ def _deciding(task: Task) -> Mapping[str, Endpoints]:
     bodies = _bodies(task)
     return {
         "policy": _ends(
-            (topics.POLICY_CHUNK, topics.DECISION),
+            (topics.POLICY_CHUNK, topics.DECISION, topics.INSTRUCTION),
             {*observed, topics.ARM_STATUS, topics.SAFETY_CHUNK, topics.GRANT},
         ),
         "teleop": _ends(

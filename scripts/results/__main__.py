@@ -35,6 +35,7 @@ MADE: Final[dict[str, tuple[str, str]]] = {
     "starts": ("explanation/stopping.md", "starts of a twin and its driver beside busy processes"),
     "slowing": ("results/robot-tasks.md", "success where chunks are slowed down, and where they stop"),
     "recorder-load": ("reference/recordings.md", "what the recorder loses under two fast cameras"),
+    "conversion": ("reference/recordings.md", "time and memory of conversions of data sets, beside a plain copy"),
     "space-time": ("reference/bundles.md", "time of converting observations and chunks of a space"),
     "teleop-latency": ("how-to/teleoperate.md", "time from a key or a pad to the arm's set-point"),
     "teleop-page": ("how-to/teleoperate.md", "picture of the page for teleoperation"),

@@ -158,6 +158,12 @@ def test_a_mosaic_gets_its_colours_raw_and_compressed(encoding, red, blue):
         compressed(name, mosaic),
     ):
         np.testing.assert_array_equal(decode_image(one), np.broadcast_to(colour, (8, 10, 3)))
+    deep, deeper = mosaic.astype(np.uint16) * 257, f"bayer_{encoding}16"
+    for order, one in (("<", deep.astype("<u2")), (">", deep.astype(">u2"))):
+        raw = message(one.view(np.uint8).reshape(8, 10, 2), deeper)
+        raw.is_bigendian = order == ">"
+        np.testing.assert_array_equal(decode_image(raw), np.broadcast_to(colour, (8, 10, 3)))
+    np.testing.assert_array_equal(decode_image(compressed(f"{deeper}; png compressed ", deep)), decode_image(raw))
     of_colours = compressed(f"{name}; png compressed bgr8", RGB[..., ::-1])
     np.testing.assert_array_equal(decode_image(of_colours), RGB)
 
@@ -170,7 +176,7 @@ def test_a_mosaic_gets_its_colours_raw_and_compressed(encoding, red, blue):
         ("png", np.full((4, 4), 1000, np.uint16), "'png' with 16 bits a channel; valid is 8 bits a channel: distances"),
         ("rgb16; png compressed bgr16", RGB.astype(np.uint16), "format 'rgb16; png compressed bgr16'; valid are PNG"),
         ("bayer_rggb8; png compressed ", RGB, "8 bits a channel, and colours; valid is one channel of 8 bits"),
-        ("bayer_rggb16; png compressed ", np.ones((4, 4), np.uint16), "'bayer_rggb16; png compressed '; valid are PNG"),
+        ("bayer_rggb16; png compressed ", np.ones((4, 4), np.uint8), "8 bits a channel; valid is one channel of 16"),
     ],
 )
 def test_refuses_a_format_that_is_not_understood(text, pixels, words):

@@ -50,7 +50,7 @@ def test_a_bag_without_decisions_is_decided_on_where_a_live_system_would(system,
 
 def test_a_bag_names_its_system_by_the_run_beside_it_or_is_told(system, bag, capsys):
     assert main(["replay", str(bag)]) == 2
-    assert "does not say which task was recorded" in capsys.readouterr().err
+    assert "does not say which task was recorded; give it with --system" in capsys.readouterr().err
     (bag.parent / "run.json").write_text(json.dumps({"task": "unknown"}))
     assert main(["replay", str(bag)]) == 2
     assert "is of the task 'unknown', which names no system; give it with --system" in capsys.readouterr().err

@@ -147,6 +147,9 @@ def test_a_server_of_openpi_needs_a_task_and_may_be_told_names(tmp_path, task):
     assert settings.keys == {"wrist": "observation/wrist_image", "tool_position": "observation/state"}
     assert settings.prompt == "place it" and settings.serves == ""
     with talking(pack({})) as address:
+        assert run("remote", address, tmp_path / "plain", "--task", "franka_place")[0] == 0
+    assert load_bundle(tmp_path / "plain", task).settings.prompt == task.description != ""
+    with talking(pack({})) as address:
         status, said = run("remote", address, tmp_path / "pi", "--task", "franka_place")
         assert status == 2 and "is not empty; valid is a new folder" in said
 

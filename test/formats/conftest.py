@@ -58,10 +58,10 @@ def dataset(task) -> Dataset:
     pictures = np.stack([cv2.resize(each, (48, 32), interpolation=cv2.INTER_LINEAR) for each in coarse])
     return Dataset(
         observations={
-            item.name: pictures if item.kind == "image" else rng.normal(size=(rows, *item.shape))
+            item.name: pictures if item.kind == "image" else 0.1 * rng.normal(size=(rows, *item.shape))
             for item in task.observation
         },
-        actions=rng.normal(size=(rows, task.action_dim)),
+        actions=0.1 * rng.normal(size=(rows, task.action_dim)),
         stamps_ns=1_700_000_000_123_456_789 + np.arange(rows, dtype=np.int64) * 100_000_001,
         episode_ends=np.cumsum(LENGTHS),
         labels=("clean", "diverse", "diverse"),

@@ -255,6 +255,8 @@ def test_units_of_others_become_rad_and_m(kit):
     np.testing.assert_allclose(found.actions[:, 3], np.linspace(0, task.limits.gripper_max, ROWS))
     millimetres = arm_task(kit, unit={"arm": "deg", "grip": "mm"})
     np.testing.assert_allclose(first(mapped(robot([90, 0, 0, 70]), millimetres)).observations["grip"][-1], 0.07)
+    shares = arm_task(kit, unit={"arm": "deg", "grip": "fraction"})
+    np.testing.assert_allclose(first(mapped(robot([90, 0, 0, 0.5]), shares)).observations["grip"][-1], 0.04)
     assert mapped(robot([0, 0, 0, 0]), task).contents.notes == ("'arm' is read in deg", "'grip' is read in percent")
 
 
@@ -270,6 +272,28 @@ def test_joints_in_another_unit_are_refused_before_training(kit):
 def test_an_opening_in_another_unit_is_said(kit, caplog):
     first(mapped(robot([1, 0, 0, 1]), arm_task(kit)))
     assert "'grip' reaches 1; an opening is in m, of this task at most 0.08: name its unit" in caplog.messages[0]
+    assert "unit: {grip: fraction}" in caplog.messages[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "most", "said"),
+    [
+        ("gripper", 100, "'grip' reaches 100; an opening is in m, of this task at most 0.08: .* unit: {grip: percent}"),
+        ("gripper", 12, "'grip' reaches 12; an opening is in m"),
+        ("position", 450, "'grip' reaches 450; positions are in m, at most 10: .* unit: {grip: mm}"),
+    ],
+)
+def test_openings_and_positions_that_no_arm_has_are_refused_before_training(kit, kind, most, said):
+    task = arm_task(kit)
+    shape = (3,) if kind == "position" else (1,)
+    odd = [replace(item, kind=kind, shape=shape) if item.name == "grip" else item for item in task.observation]
+    names = ("arm.0", "arm.1", "arm.2", *(f"grip.{number}" for number in range(shape[0])))
+    state, action = Column("state", (len(names),), "float32", names=names), Column("action", (4,), "float32")
+    rows = np.zeros((ROWS, len(names)), np.float32)
+    rows[3, 3] = most
+    source = Memory([state], replace(action, names=(*names[:3], "grip")), {"state": rows, "action": rows[:, :4] * 0})
+    with pytest.raises(RecordingError, match=f"episode 0: {said}"):
+        first(mapped(source, replace(task, observation=tuple(odd))))
 
 
 def test_a_data_set_of_degrees_is_not_trained(kit):
@@ -282,6 +306,9 @@ def test_a_data_set_of_degrees_is_not_trained(kit):
     with pytest.raises(RecordingError, match="data set: 'arm' reaches 90; joints are in rad, at most 2 pi"):
         dataset.validate(task)
     dataset.validate(arm_task(kit, unit={"arm": "rad"}))
+    dataset.observations["arm"][:], dataset.observations["grip"][:] = 0.0, 60.0
+    with pytest.raises(RecordingError, match="data set: 'grip' reaches 60; an opening is in m"):
+        dataset.validate(task)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ def lerobot(kind):
         (lerobot("tdmpc"), ("of type tdmpc, which predicts one action and no chunk",)),
         ({"config.json": '{"model_type": "gr00t_n1_5"}'}, ("of Isaac GR00T (gr00t_n1_5)", ASKED, "speaks ZeroMQ")),
         ({"params/_METADATA": "", "assets/norm_stats.json": ""}, ("checkpoint of openpi", "--policy.dir=", ASKED)),
+        ({"meta/info.json": "{}"}, ("is a data set of LeRobot, no policy: bid data info",)),
         ({"model.safetensors": "", "assets/norm_stats.json": ""}, ("checkpoint of openpi", "serve_policy.py", ASKED)),
     ],
 )

@@ -15,12 +15,12 @@ def dataset(task):
     observations = {
         item.name: rng.integers(0, 256, (9, *item.shape), np.uint8)
         if item.kind == "image"
-        else rng.normal(size=(9, *item.shape))
+        else 0.1 * rng.normal(size=(9, *item.shape))
         for item in task.observation
     }
     return Dataset(
         observations=observations,
-        actions=rng.normal(size=(9, task.action_dim)),
+        actions=0.1 * rng.normal(size=(9, task.action_dim)),
         stamps_ns=np.arange(9, dtype=np.int64) * task.dt_ns,
         episode_ends=np.array([4, 9], dtype=np.int64),
         labels=("clean", "diverse"),

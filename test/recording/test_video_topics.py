@@ -37,13 +37,13 @@ def packets():
     return [bytes(packet) for packet in (*found, *encoder.encode(None))]
 
 
-def write(path, kind, datas, form="h264"):
+def write(path, kind, datas, form="h264", topic="/cam/video"):
     types = get_typestore(Stores.ROS2_JAZZY)
-    if KINDS[kind]:
+    if KINDS.get(kind):
         types.register(get_types_from_msg(KINDS[kind], kind))
     made = types.types
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        video = writer.add_connection("/cam/video", kind, typestore=types)
+        video = writer.add_connection(topic, kind, typestore=types)
         other = writer.add_connection("/other", "std_msgs/msg/String", typestore=types)
         for number, data in enumerate(datas):
             stamp = made["builtin_interfaces/msg/Time"](*divmod(START + number * STEP, 10**9))
@@ -90,3 +90,15 @@ def test_what_is_no_video_says_so(tmp_path):
     with BagReader(write(tmp_path / "c", "sensor_msgs/msg/CompressedImage", [b"jpeg"], "jpeg")) as reader:
         (item,) = reader.messages(["/cam/video"])
         assert item.message.format == "jpeg" and not isinstance(item.message, SimpleNamespace)
+
+
+def test_a_video_below_an_image_is_found_by_its_type(tmp_path):
+    """As ffmpeg_image_transport publishes it, whose topic is called ``ffmpeg`` whatever its codec."""
+    kind = "ffmpeg_image_transport_msgs/msg/FFMPEGPacket"
+    with BagReader(write(tmp_path / "a", kind, packets(), "libx264", "/cell/cam/image_raw/ffmpeg")) as reader:
+        for topic in ("/cell/cam/image_raw", "cam/image_raw"):
+            assert reader.recorded_name(topic) == "/cell/cam/image_raw/ffmpeg"
+            assert len(list(reader.messages([topic]))) == FRAMES and not wrong_type(reader, topic, IMAGES)
+        assert reader.recorded_name("/cell/cam") == "/cell/cam" and reader.recorded_name("raw") == "/raw"
+    with BagReader(write(tmp_path / "b", "std_msgs/msg/String", [], "", "/cam/image_raw/ffmpeg")) as reader:
+        assert reader.recorded_name("/cam/image_raw") == "/cam/image_raw", "a name alone makes no video"

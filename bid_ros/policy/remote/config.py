@@ -22,7 +22,7 @@ class RemoteConfig:
         serves: sha256 of the bundle that ``bid serve`` serves there. A server with another one is refused. Empty: a
             server that only speaks openpi's protocol.
         keys: for such a server, what it calls each feature that it gets; empty: all features, by their own names.
-        prompt: for such a server, the instruction; empty: none.
+        prompt: for such a server, the instruction, until the policy node is given another; empty: none.
         starts: whether sampling there may start from a chunk, as ``bid serve`` told. Elsewhere it never may.
         gradients: whether samples there may be drawn towards a chunk, as ``bid serve`` told. Elsewhere they never may.
         most_samples: largest number of samples of a decision, as ``bid serve`` told. None: any.

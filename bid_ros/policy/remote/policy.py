@@ -60,8 +60,12 @@ class RemotePolicy:
         key = read_key(self._config.api_key_file)
         self._vitals: dict[str, object] = {}
         self.capabilities = Capabilities(
-            starts=False, made_up_rows=task.observation_steps - 1, vitals=lambda: self._vitals
+            starts=False,
+            made_up_rows=task.observation_steps - 1,
+            instruct=None if self._config.serves else self._instruct,
+            vitals=lambda: self._vitals,
         )
+        self._prompt: str = self._config.prompt
         self._deflating = False
         config = self._config
         self._link = Link(config.address, LARGEST, self._greet, key, config.certificate)
@@ -180,7 +184,12 @@ class RemotePolicy:
         """Return what openpi's servers get: the newest value of each feature, and the prompt."""
         keys = self._config.keys or {name: name for name in encoded.values}
         content: dict[str, Any] = {key: encoded.values[name][-1] for name, key in keys.items()}
-        return content | ({"prompt": self._config.prompt} if self._config.prompt else {})
+        return content | ({"prompt": self._prompt} if self._prompt else {})
+
+    def _instruct(self, text: str) -> str:
+        """Ask with another prompt from now on; an empty one stands for the bundle's. Return the prompt."""
+        self._prompt = text or self._config.prompt
+        return self._prompt
 
     def _ask(self, questions: Callable[[], list[bytes]], limit_s: float) -> list[dict[str, Any]]:
         begin = time.monotonic()

@@ -82,6 +82,15 @@ def is_compiled(name: str) -> bool:
     return kind in PROVIDERS and PROVIDERS[kind].compiled
 
 
+def check_samples(wanted: int, loaded: int, runtime: str) -> None:
+    """Raise BidError if a policy's runtime, with engines for ``loaded`` samples, cannot draw another number."""
+    if wanted != loaded and is_compiled(runtime):
+        raise BidError(
+            f"samples is {wanted}; valid is {loaded}, for which the engines of runtime '{runtime}' were loaded: start "
+            "the node again with another number"
+        )
+
+
 def missing(name: str) -> str:
     """Return what this computer lacks for a runtime, and how to install it; empty if it can be used."""
     kind, _ = parse_runtime(name)

@@ -64,6 +64,7 @@ class SpacedPolicy:
             gradients=can.gradients and self._action.row_wise and self._rows.guides,
             made_up_rows=min(early, task.observation_steps - 1),
             history=History(grid.steps, grid.dt_ns),
+            instruct=can.instruct,
             vitals=can.vitals,
         )
 

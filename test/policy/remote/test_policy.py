@@ -17,7 +17,7 @@ from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.registry import load_policy
 from bid_ros.policy.remote.dial import parse_address
 from bid_ros.policy.remote.link import Link
-from bid_ros.policy.remote.wire import pack
+from bid_ros.policy.remote.wire import pack, unpack
 
 N = 4
 
@@ -248,6 +248,27 @@ def test_a_server_of_openpi_is_asked_once_a_sample(task, tmp_path, observe):
     np.testing.assert_array_equal(chunks[:, past:], np.stack([expected] * 3))
     np.testing.assert_array_equal(chunks[:, :past], np.stack([expected[:1].repeat(past, 0)] * 3))
     assert remote.capabilities.made_up_rows == past
+
+
+def test_a_server_of_openpi_is_asked_with_the_newest_text(task, tmp_path, observe):
+    asked, answer = [], pack({"actions": chunk(task.horizon, task.action_dim)})
+
+    def serve(connection):
+        connection.send(pack({}))
+        while True:
+            asked.append(unpack(connection.recv()).get("prompt"))
+            connection.send(answer)
+
+    with talking(serve) as address:
+        remote = plain(tmp_path / "pi", task, address, prompt="place it")
+        for text, told in (("stack it", "stack it"), ("", "place it")):
+            assert remote.capabilities.instruct(text) == told
+            remote.sample(remote.encode(observe()), 1, 0, np.random.default_rng(0))
+    assert asked == ["stack it", "place it"]
+
+
+def test_a_server_of_bid_serve_takes_no_text(remote):
+    assert remote.capabilities.instruct is None
 
 
 @pytest.mark.parametrize("took", [float("nan"), float("inf")])
