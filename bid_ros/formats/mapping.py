@@ -15,7 +15,7 @@ from bid_ros.core.limits import Limits
 from bid_ros.core.task import Task
 from bid_ros.core.units import conversion, doubt, impossible
 from bid_ros.formats.base import ACTIONS, NUMBERS, Column, Contents, DataEpisode, Source
-from bid_ros.formats.pick import ACTION, Pick
+from bid_ros.formats.pick import ACTION, Pick, check_order
 
 VECTOR = "axis_angle"  # in the names of values that are rotation vectors, as UMI and robosuite have them
 
@@ -45,6 +45,10 @@ class Mapped:
             for item in task.observation
         }
         self._commanded = _pick_actions(columns, found, task, keys.action if keys else {})
+        done = {item.name: pick for item, pick in zip(task.action, self._commanded, strict=True)}
+        named = {**columns, ACTION: found.action}
+        for name in done.keys() & self._observed.keys():
+            check_order(name, self._observed[name].names_in(named), done[name].names_in(named))
         units = keys.unit if keys else {}
         self._observed = {name: self._in_unit(name, pick, units) for name, pick in self._observed.items()}
         self._commanded = tuple(

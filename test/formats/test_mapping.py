@@ -247,6 +247,20 @@ def robot(most):
     return Memory([state], action, {"state": rows, "action": rows})
 
 
+def test_values_that_are_commanded_in_another_order_are_refused_until_they_are_listed(kit):
+    names = ("pan", "lift", "roll", "grip")
+    rows = np.tile(np.float32([0.1, 0.2, 0.3, 0.04]), (ROWS, 1))
+    state = Column("state", (4,), "float32", names=names)
+    action = Column("action", (4,), "float32", names=(*names[2::-1], "grip"))
+    source = Memory([state], action, {"state": rows, "action": rows[:, [2, 1, 0, 3]]})
+    whole = {"observation": {"arm": "state[0:3]", "grip": "state[3]"}}
+    with pytest.raises(RecordingError, match="'arm' is observed as pan, lift, roll and commanded as roll, lift, pan"):
+        mapped(source, arm_task(kit, **whole, action={"arm": "action[0:3]", "grip": "action[3]"}))
+    listed = arm_task(kit, **whole, action={"arm": "action[pan, lift, roll]", "grip": "action[3]"})
+    found = first(mapped(source, listed))
+    np.testing.assert_array_equal(found.actions[:, :3], found.observations["arm"])
+
+
 def test_units_of_others_become_rad_and_m(kit):
     task = arm_task(kit, unit={"arm": "deg", "grip": "percent"})
     found = first(mapped(robot([90, -90, 45, 100]), task))
