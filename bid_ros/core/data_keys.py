@@ -22,8 +22,9 @@ class DataKeys:
         observation: key of each observation, such as observation.state[0:3].
         action: key of each action, such as action[0:3].
         unit: unit in which data sets of others have a feature, observed and commanded: ``rad`` or ``deg`` of joints,
-            ``m``, ``cm`` or ``mm`` of a position, these or ``percent`` (100 is open) of a gripper, any of a vector but
-            percent. They become rad and m. Of a feature without one they are these.
+            ``m``, ``cm`` or ``mm`` of a position, these, ``percent`` (100 is open) or ``share`` (1 is open) of a
+            gripper, any of a vector but the last two. They become rad and m. Of a feature without one they are these.
+            Joints of a task with ``robot: none`` may be ``percent`` of their range, -100 to 100: they become -1 to 1.
         topics: recorded name of each topic that a bag of another recorder names otherwise, such as
             ``camera/wrist/image: /wrist/image_raw``.
     """

@@ -45,6 +45,9 @@ class Mapped:
             for item in task.observation
         }
         self._commanded = _pick_actions(columns, found, task, keys.action if keys else {})
+        if keys:
+            _check_apart("observation", [*self._observed.items()])
+            _check_apart("action", [(item.name, each) for item, each in zip(task.action, self._commanded, strict=True)])
         units = keys.unit if keys else {}
         self._observed = {name: self._in_unit(name, pick, units) for name, pick in self._observed.items()}
         self._commanded = tuple(
@@ -164,6 +167,21 @@ def _pick_actions(columns: dict[str, Column], found: Contents, task: Task, keys:
     if len(task.action) == 1 and task.action[0].size == found.action.size and not keys:
         return (Pick(ACTION, tuple(range(found.action.size)), found.action.key or "action"),)
     return tuple(_pick(item, columns, found, task, keys, "action") for item in task.action)
+
+
+def _check_apart(what: str, picks: Sequence[tuple[str, Pick]]) -> None:
+    """Raise RecordingError if two features take the same value of a column, or the same images."""
+    taken: dict[tuple[str, int], str] = {}
+    for name, pick in picks:
+        for at in pick.indices or (-1,):
+            other = taken.setdefault((pick.column, at), name)
+            if other != name:
+                value = "" if at < 0 else f"value {at} of "
+                key = pick.key.partition("[")[0]
+                raise RecordingError(
+                    f"{what} '{name}' and '{other}' are both {value}'{key}' of the data set; valid are different "
+                    "columns in the section data of the task file"
+                )
 
 
 def _check_size(key: str, size: int, task: Task) -> None:
