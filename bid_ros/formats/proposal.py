@@ -13,8 +13,8 @@ from bid_ros.core.yaml_text import flow_text
 from bid_ros.formats.base import Contents, Source
 from bid_ros.formats.guessing import JOINT, Guess, commanded, observed, safe, words_of
 from bid_ros.formats.mapping import mapped
-from bid_ros.formats.reached import MARGIN, Numbers, Reached, ends_of
-from bid_ros.formats.unit_evidence import Judged, finger_unit, gripper_unit, joint_unit, position_unit
+from bid_ros.formats.reached import MARGIN, Numbers, ReachedLimits, ends_of
+from bid_ros.formats.unit_evidence import Judged, finger_unit, gripper_unit, joint_unit, position_unit, unnamed_unit
 
 HORIZON_S: Final = 1.6
 HORIZONS: Final = (16, 64)  # rows, least and most
@@ -26,7 +26,7 @@ NO_TOPIC: Final = {"type": "std_msgs/msg/Float64MultiArray", "field": "data"}
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ProposedTask:
     """A task file.
 
     Attributes:
@@ -40,7 +40,7 @@ class Proposal:
     undecided: list[str]
 
 
-def propose(source: Source, path: str) -> Proposal:
+def propose(source: Source, path: str) -> ProposedTask:
     """Return the task file of a data set of any robot.
 
     Args:
@@ -55,19 +55,21 @@ def propose(source: Source, path: str) -> Proposal:
     if not (any(guess.kind for guess in seen) and any(guess.kind for guess in done)):
         missing = "action that a task can command" if any(guess.kind for guess in seen) else "observation of a task"
         held = ", ".join(column.key or column.name for column in (*contents.columns, contents.action) if column.size)
-        raise RecordingError(f"data set {path} holds no {missing}; it holds {held or 'nothing'}: write its task by hand")
+        raise RecordingError(
+            f"data set {path} holds no {missing}; it holds {held or 'nothing'}: write its task by hand"
+        )
     numbers = Numbers(source, [*seen, *done])
     units = _units([*seen, *done], numbers)
     blocks = [
         _head(contents, path, numbers),
         _features("observation", seen, contents.rate_hz),
         _features("action", done, None),
-        _limits(Reached(seen, done, units, numbers, contents.rate_hz), numbers, [*seen, *done]),
+        _limits(ReachedLimits(seen, done, units, numbers, contents.rate_hz), numbers, [*seen, *done]),
         _data(seen, done, units),
     ]
     text = "\n".join(line for block in blocks for line in (*block, "")).rstrip() + "\n"
     mapped(source, parse_task({"rate_hz": UNKNOWN_RATE_HZ, **yaml.safe_load(text)}))
-    return Proposal(text, _described(seen, done, units), _undecided(seen, done, units, contents))
+    return ProposedTask(text, _described(seen, done, units), _undecided(seen, done, units, contents))
 
 
 def _units(guesses: Sequence[Guess], numbers: Numbers) -> dict[str, Judged]:
@@ -133,7 +135,7 @@ def _head(contents: Contents, path: str, numbers: Numbers) -> list[str]:
     """Return name, rate and horizon."""
     name, rate = safe(Path(path).resolve().name.split(".")[0].lower()), contents.rate_hz
     horizon = min(HORIZONS[1], max(HORIZONS[0], 8 * round(HORIZON_S * (rate or UNKNOWN_RATE_HZ) / 8)))
-    said = f"rate_hz: {rate:g}   # of the data set"
+    unknown = f"# rate_hz: {UNKNOWN_RATE_HZ}   # the data set does not say it: rows per second"
     return [
         f"# Proposed by `bid data map {path}` from the names, shapes and numbers of the data set.",
         "# Whoever knows the robot reads it before training. What the data do not tell is in comments.",
@@ -141,7 +143,7 @@ def _head(contents: Contents, path: str, numbers: Numbers) -> list[str]:
         f"name: {flow_text(name)}",
         f"description: {flow_text(numbers.text)}",
         f"robot: {NO_ROBOT}   # trained and evaluated on recorded data; nothing moves with it",
-        said if rate else f"# rate_hz: {UNKNOWN_RATE_HZ}   # the data set does not say it: rows per second",
+        f"rate_hz: {rate:g}   # of the data set" if rate else unknown,
         "observation_steps: 2   # the newest observation and the row before it",
         f"horizon: {horizon}   # rows of a prediction",
     ]
@@ -169,7 +171,7 @@ def _features(group: str, guesses: Sequence[Guess], rate_hz: float | None) -> li
     return lines
 
 
-def _limits(reached: Reached, numbers: Numbers, guesses: Sequence[Guess]) -> list[str]:
+def _limits(reached: ReachedLimits, numbers: Numbers, guesses: Sequence[Guess]) -> list[str]:
     """Return the limits: what the data reach, and a margin."""
     rows = "all rows" if numbers.whole else f"the first {numbers.rows} rows"
     lines = [f"limits:   # what {rows} reach, and {MARGIN:.0%} more: taken from the data, NOT safe for an arm"]

@@ -71,7 +71,7 @@ def ends_of(parts: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
     return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
 
 
-class Reached:
+class ReachedLimits:
     """How far and how fast the features of a data set move, in rad and m, with a margin.
 
     Args:
