@@ -50,6 +50,8 @@ def run_map(options: argparse.Namespace) -> int:
         print(f"{each['group']} {each['name']}: {each['kind']}{unit}, from {each['key']}")
     for sentence in found.undecided:
         print(f"undecided: {sentence}", file=sys.stderr)
+    if form == "npz":
+        print("bid train takes an npz with the task that it was built for; bid data convert it first", file=sys.stderr)
     print(f"wrote {out}; look at it, then: bid data info {options.source} --task {out}", file=sys.stderr)
     return 0
 

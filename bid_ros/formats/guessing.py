@@ -110,17 +110,15 @@ def observed(contents: Contents) -> list[Guess]:
 def commanded(contents: Contents) -> list[Guess]:
     """Return what the action seems to be: the column of it, or those whose keys begin with ``action``.
 
-    An action whose values have no names is taken to have those of the observed column of its size, if there is one.
+    An action whose values have no names is taken to have those of what is observed in its size, if these agree.
     """
     action = contents.action
     if not action.size:
         columns = [column for column in contents.columns if column.by_key_alone and column.name.startswith("action")]
         return _told_apart([guess for column in columns for guess in _split(column)])
     if not action.names:
-        alike = [
-            each for each in contents.columns if each.names and each.shape == action.shape and not each.by_key_alone
-        ]
-        action = replace(action, names=alike[0].names) if len(alike) == 1 else action
+        alike = {each.names for each in contents.columns if each.names and each.shape == action.shape}
+        action = replace(action, names=alike.pop()) if len(alike) == 1 else action
     return _told_apart(list(_split(action)))
 
 

@@ -18,7 +18,7 @@ SO_RANGES = [(-61.0, 72.5)] * 5 + [(0.6, 97.5)]
 
 def proposed(source):
     found = propose(source, "data/mine")
-    return found, parse_task(yaml.safe_load(found.text))
+    return found, parse_task({"rate_hz": 10} | yaml.safe_load(found.text))
 
 
 def test_so_101_is_in_degrees_and_percent():
@@ -94,8 +94,9 @@ def test_hands_of_a_g1_are_a_feature_of_their_own():
 
 
 def test_an_action_without_names_has_those_of_the_state():
-    _, task = proposed(so101(named=False))
-    assert task.action[0].names == SO101[:5]
+    for made, names in ((so101, SO101[:5]), (aloha, tuple(name for name in ALOHA if "gripper" not in name))):
+        _, task = proposed(made(named=False))
+        assert task.action[0].names == names
 
 
 def test_a_part_of_an_action_for_each_joint_is_found_by_its_key():
