@@ -11,8 +11,7 @@ EARLIER: Final = "main_"  # begin of those of SO-100 and SO-101 before
 SO_ARM: Final = ("shoulder_pan", "shoulder_lift", "elbow_flex")  # in the names of SO-100, SO-101 and Koch
 HUNDRED: Final = 100 * (1 + 1e-6)  # float32
 MOST_TURNS_DEG: Final = 720.0
-LEAST_OPEN: Final = 0.2  # m: no opening of a task is larger
-LEAST_PERCENT: Final = 1.5  # that a gripper of LeRobot opens once
+WIDEST_M: Final = 0.2  # no opening of a task is larger
 
 
 @dataclass(frozen=True)
@@ -74,14 +73,14 @@ def gripper_unit(names: Sequence[str], low: float, high: float) -> Judged:
     """Return the unit of a gripper's opening. The arguments are those of :func:`joint_unit`."""
     span = f"{low:.4g} to {high:.4g}"
     lerobot = any(name.endswith(LEROBOT) or name.startswith(EARLIER) for name in names)
-    if low >= -0.01 and high <= LEAST_OPEN and not lerobot:
+    if low >= -0.01 and high <= WIDEST_M and not lerobot:
         return Judged("m", f"{span}: an opening in m")
-    if lerobot and low >= -20 and LEAST_PERCENT < high <= 120:
+    if lerobot and low >= -20 and FULL_TURN < high <= 120:
         return Judged(PERCENT, f"{span}, and its name: LeRobot's 0 (shut) to 100 (open)")
-    if low >= -0.1 and LEAST_OPEN < high <= 1.1:
+    if low >= -0.1 and WIDEST_M < high <= 1.1:
         return Judged(SHARE, f"{span}: 0 (shut) to 1 (open)")
     if low >= -1.1 and high <= FULL_TURN:
-        return Judged("", f"{span}: an angle of the gripper's motor, or -1 to 1; with an angle take kind: joints")
+        return Judged("", f"{span}: an angle (kind: joints), -1 to 1, or percent that hardly open", (PERCENT,))
     if low >= -20 and high <= 300:
         return Judged("", f"{span}: percent of the opening, or mm", (PERCENT, "mm"))
     return Judged("", f"{span}: no unit of an opening; convert it")

@@ -155,6 +155,7 @@ def test_an_action_that_is_not_observed_is_said():
         (gripper_unit(("gripper.pos",), 0.0, 0.08), ""),
         (gripper_unit(("left_gripper",), -0.02, 1.03), "share"),
         (gripper_unit(("gripper.pos",), 1.5, 101), "percent"),
+        (gripper_unit(("gripper.pos",), -0.2, 2.9), ""),
         (gripper_unit(("gripper",), 0, 85), ""),
         (gripper_unit(("gripper",), -1, 1), ""),
         (gripper_unit(("gripper",), 0, 5.5), ""),
