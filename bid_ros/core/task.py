@@ -200,8 +200,8 @@ def _check_data(data: DataKeys, task: Task) -> None:
             raise TaskError(f"data: unit names '{name}', which the task lacks; valid are {', '.join(kinds)}")
         conversion(unit, kinds[name], name, task.limits)
         if unit == PERCENT and kinds[name] == "joints" and task.robot != NO_ROBOT:
-            valid = f"valid for joints are rad, deg; percent of their range, which is no angle, with robot: {NO_ROBOT}"
-            raise TaskError(f"unit of '{name}' is 'percent'; {valid}")
+            angles = f"valid for joints are rad, deg; percent of their range, which is no angle, with robot: {NO_ROBOT}"
+            raise TaskError(f"unit of '{name}' is 'percent'; {angles}")
 
 
 def _signed(feature: Feature) -> dict[str, object]:

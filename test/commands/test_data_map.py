@@ -36,7 +36,7 @@ def mapping(source, tmp_path, capsys, *options):
 
 @pytest.mark.parametrize(
     ("robot", "features", "dimension", "left"),
-    [("so101", 3, 6, 0), ("aloha", 3, 14, 1), ("g1", 2, 28, 0)],
+    [("so101", 3, 6, 0), ("aloha", 3, 14, 1), ("g1", 2, 28, 0)],  # ALOHA's is not trained: it would show no more
 )
 def test_one_file_maps_trains_and_evaluates(sets, robot, features, dimension, left, tmp_path, capsys):
     file, said = mapping(sets[robot], tmp_path, capsys, "--json")
@@ -46,6 +46,8 @@ def test_one_file_maps_trains_and_evaluates(sets, robot, features, dimension, le
     assert main(["data", "info", sets[robot], "--task", file, "--json"]) == 0
     about = json.loads(capsys.readouterr().out)
     assert about["task"] == robot and about["action"]["shape"] == [dimension] and not about["damage"]
+    if robot == "aloha":
+        return
     run, bundle, out = (str(tmp_path / name) for name in ("run", "bundle", "evaluation"))
     assert main(["train", sets[robot], "--task", file, "--out", run, *TRAINING, *SMALL]) == 0
     assert main(["policy", "export", run, "--task", file, "--out", bundle]) == 0
