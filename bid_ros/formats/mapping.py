@@ -46,8 +46,9 @@ class Mapped:
         }
         self._commanded = _pick_actions(columns, found, task, keys.action if keys else {})
         if keys:
-            _check_apart("observation", [*self._observed.items()])
-            _check_apart("action", [(item.name, each) for item, each in zip(task.action, self._commanded, strict=True)])
+            commanded = zip((item.name for item in task.action), self._commanded, strict=True)
+            _check_apart("observation", [each for each in self._observed.items() if each[0] in keys.observation])
+            _check_apart("action", [each for each in commanded if each[0] in keys.action])
         units = keys.unit if keys else {}
         self._observed = {name: self._in_unit(name, pick, units) for name, pick in self._observed.items()}
         self._commanded = tuple(
@@ -170,7 +171,7 @@ def _pick_actions(columns: dict[str, Column], found: Contents, task: Task, keys:
 
 
 def _check_apart(what: str, picks: Sequence[tuple[str, Pick]]) -> None:
-    """Raise RecordingError if two features take the same value of a column, or the same images."""
+    """Raise RecordingError if two features of a mapping take the same value of a column, or the same images."""
     taken: dict[tuple[str, int], str] = {}
     for name, pick in picks:
         for at in pick.indices or (-1,):
