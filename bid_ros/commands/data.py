@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bid_ros.commands.data_info import describe
+from bid_ros.commands.data_map import add_map
 from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
@@ -30,7 +31,7 @@ def add_parser(verbs: Any) -> None:
     """Add ``data`` and its parts."""
     data = verbs.add_parser(
         "data",
-        help="build data sets from bags, convert them, and look at one",
+        help="build data sets from bags, convert them, look at one, and propose its task",
         description="Data sets of other formats: LeRobotDataset, the zarr of Diffusion Policy, robomimic's HDF5. "
         "bid train reads all of them as they are.",
     )
@@ -49,6 +50,7 @@ def add_parser(verbs: Any) -> None:
     info.add_argument("--from", dest="source_format", default="", help="format of the data set (default: recognised)")
     info.add_argument("--json", action="store_true", help="print the report as JSON")
     info.set_defaults(run=run_info)
+    add_map(parts, SOURCE_HELP)
 
 
 def _add_build(parts: Any) -> None:

@@ -32,6 +32,7 @@ EXAMPLES: Final = (
     "data build runs/demos/episodes --out data/mine",
     "data convert data/mine data/lerobot --to lerobot-v3.0",
     "data info data/mine",
+    "data map data/so101 --out so101.yaml",
     "train data/mine --steps 8000 --out data/training",
     "policy import checkpoint.ckpt --task my/task.yaml --out models/imported",
     "policy export data/training --out models/mine",

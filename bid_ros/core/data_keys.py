@@ -24,6 +24,7 @@ class DataKeys:
         unit: unit in which data sets of others have a feature, observed and commanded: ``rad`` or ``deg`` of joints,
             ``m``, ``cm`` or ``mm`` of a position, these, ``percent`` (100 is open) or ``fraction`` (1 is open) of a
             gripper, ``rad`` to ``mm`` of a vector. They become rad and m. Of a feature without one they are these.
+            Joints of a task with ``robot: none`` may be ``percent`` of their range, -100 to 100: they become -1 to 1.
         topics: recorded name of each topic that a bag of another recorder names otherwise, such as
             ``camera/wrist/image: /wrist/image_raw``.
     """

@@ -17,7 +17,10 @@ from bid_ros.core.limits import Limits
 from bid_ros.core.objects import SceneObject, SuccessRule, check_objects
 from bid_ros.core.settings import AS_WRITTEN, Positive, Vector3, load_settings, parse_settings, settings
 from bid_ros.core.shapes import ToolPart, check_free, check_held, check_names
-from bid_ros.core.units import conversion
+from bid_ros.core.units import PERCENT, conversion
+
+NO_ROBOT = "none"
+"""The robot of a task that is trained and evaluated on recorded data alone."""
 
 
 @settings(error=TaskError)
@@ -38,7 +41,8 @@ class Task:
 
     Attributes:
         name: unique name. A policy bundle names the task it was made for.
-        robot: name of the robot. An unknown name lists the valid ones.
+        robot: name of the robot. An unknown name lists the valid ones. ``none``: the task is of recorded data alone;
+            nothing moves for it.
         kind: kind of the task, which provides its twin, score, rehearsal and scripted demonstrations. The default
             ``table`` is a table with the ``objects`` of this file. Without these it is empty, and a person judges.
         rate_hz: decisions per second, which is also the rate of the actions in a chunk.
@@ -154,7 +158,15 @@ class Task:
             "observation": [_signed(item) for item in self.observation],
             "action": [_signed(item) for item in self.action],
         }
+        if percent := self._in_percent():
+            relevant["percent"] = percent  # no arm may take what was learnt of it for angles
         return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
+
+    def _in_percent(self) -> list[str]:
+        """Return the names of joints that are percent of their range."""
+        units = {} if self.data is None else self.data.unit
+        joints = {item.name for item in (*self.observation, *self.action) if item.kind == "joints"}
+        return sorted(name for name in joints if units.get(name) == PERCENT)
 
 
 def load_task(path: str | Path) -> Task:
@@ -187,6 +199,9 @@ def _check_data(data: DataKeys, task: Task) -> None:
         if name not in kinds:
             raise TaskError(f"data: unit names '{name}', which the task lacks; valid are {', '.join(kinds)}")
         conversion(unit, kinds[name], name, task.limits)
+        if unit == PERCENT and kinds[name] == "joints" and task.robot != NO_ROBOT:
+            angles = f"valid for joints are rad, deg; percent of their range, which is no angle, with robot: {NO_ROBOT}"
+            raise TaskError(f"unit of '{name}' is 'percent'; {angles}")
 
 
 def _signed(feature: Feature) -> dict[str, object]:

@@ -11,15 +11,18 @@ from bid_ros.core.limits import Limits
 
 ANGLES: Final = {"rad": 1.0, "deg": math.pi / 180}
 LENGTHS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001}
-PERCENT: Final = "percent"  # of the way from the gripper's smallest opening to its largest
-FRACTION: Final = "fraction"  # of the same: 1 is open
+PERCENT: Final = "percent"  # of the gripper's way: 100 is open; of a joint, half its range to either side of the middle
+FRACTION: Final = "fraction"  # of the gripper's way: 1 is open
 UNITS: Final[dict[str, dict[str, float]]] = {
-    "joints": ANGLES,
+    "joints": ANGLES | {PERCENT: 0.01},
     "position": LENGTHS,
     "gripper": LENGTHS | {PERCENT: 0.01, FRACTION: 1.0},
     "vector": ANGLES | LENGTHS,
 }
-"""By kind of a feature: what a number in each unit is times, to be rad or m."""
+"""By kind of a feature: what a number in each unit is times, to be rad or m.
+
+Percent of a joint are no angle: they become -1 to 1, which only a task of no robot may have.
+"""
 
 FULL_TURN: Final = 2 * math.pi * (1 + 1e-3)
 FARTHEST_M: Final = 10.0
@@ -43,7 +46,7 @@ def conversion(unit: str, kind: str, name: str, limits: Limits) -> tuple[float, 
     if unit not in valid:
         known = ", ".join(valid) or f"none: a feature of kind '{kind}' has no unit"
         raise TaskError(f"unit of '{name}' is '{unit}'; valid for {kind} are {known}")
-    if unit in (PERCENT, FRACTION):
+    if kind == "gripper" and unit in (PERCENT, FRACTION):
         return valid[unit] * (limits.gripper_max - limits.gripper_min), limits.gripper_min
     return valid[unit], 0.0
 

@@ -49,6 +49,10 @@ class Mapped:
         named = {**columns, ACTION: found.action}
         for name in done.keys() & self._observed.keys():
             check_order(name, self._observed[name].names_in(named), done[name].names_in(named))
+        if keys:
+            commanded = zip((item.name for item in task.action), self._commanded, strict=True)
+            _check_apart("observation", [each for each in self._observed.items() if each[0] in keys.observation])
+            _check_apart("action", [each for each in commanded if each[0] in keys.action])
         units = keys.unit if keys else {}
         self._observed = {name: self._in_unit(name, pick, units) for name, pick in self._observed.items()}
         self._commanded = tuple(
@@ -168,6 +172,21 @@ def _pick_actions(columns: dict[str, Column], found: Contents, task: Task, keys:
     if len(task.action) == 1 and task.action[0].size == found.action.size and not keys:
         return (Pick(ACTION, tuple(range(found.action.size)), found.action.key or "action"),)
     return tuple(_pick(item, columns, found, task, keys, "action") for item in task.action)
+
+
+def _check_apart(what: str, picks: Sequence[tuple[str, Pick]]) -> None:
+    """Raise RecordingError if two features of a mapping take the same value of a column, or the same images."""
+    taken: dict[tuple[str, int], str] = {}
+    for name, pick in picks:
+        for at in pick.indices or (-1,):
+            other = taken.setdefault((pick.column, at), name)
+            if other != name:
+                value = "" if at < 0 else f"value {at} of "
+                key = pick.key.partition("[")[0]
+                raise RecordingError(
+                    f"{what} '{name}' and '{other}' are both {value}'{key}' of the data set; valid are different "
+                    "columns in the section data of the task file"
+                )
 
 
 def _check_size(key: str, size: int, task: Task) -> None:

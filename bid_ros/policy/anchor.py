@@ -22,11 +22,19 @@ POSITIONS: Final = ("position", "points", "joints")  # kinds of features
 
 
 def check_reference(task: Task, reference: ActionReference) -> None:
-    """Raise BidError if ``reference`` is ``tool`` and the task observes no position that it also commands."""
-    if reference == "tool" and not _observed_positions(task, reference):
+    """Raise BidError if ``reference`` is ``tool`` and the task does not observe every position that it commands."""
+    if reference != "tool":
+        return
+    counted = {name for name, _ in _observed_positions(task, reference)}
+    if not counted:
         raise BidError(
             f"action_reference is 'tool', but task '{task.name}' commands no position or joints that it observes; "
             "valid is base"
+        )
+    if alone := [item.name for item in task.action if item.kind in POSITIONS and item.name not in counted]:
+        raise BidError(
+            f"action_reference is 'tool', but task '{task.name}' commands {', '.join(alone)} without an observation of "
+            "that name; valid is one, or action_reference=base"
         )
 
 

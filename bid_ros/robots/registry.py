@@ -9,7 +9,7 @@ from bid_ros.core.errors import ArmError, TaskError
 from bid_ros.core.extras import extra
 from bid_ros.core.registry import Registry, collect
 from bid_ros.core.settings import parse_settings, parse_with_twin, read_yaml
-from bid_ros.core.task import Task
+from bid_ros.core.task import NO_ROBOT, Task
 from bid_ros.robots.base import Arm
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.descriptor import RobotDescriptor, TwinMaker
@@ -58,8 +58,18 @@ def twin_maker(name: str) -> TwinMaker:
     return twin
 
 
+def check_robot(task: Task) -> None:
+    """Raise TaskError if a task is of no robot: nothing may move for it, and nothing is known of joints."""
+    if task.robot == NO_ROBOT:
+        raise TaskError(
+            f"task '{task.name}' is of no robot (robot: {NO_ROBOT}), so no arm and no twin moves for it; valid are bid "
+            "train and bid evaluate, or a task of a robot"
+        )
+
+
 def check_joints(task: Task) -> None:
-    """Raise TaskError if a task observes or commands more or fewer joints than its robot has."""
+    """Raise TaskError if a task is of no robot, or observes or commands more or fewer joints than its robot has."""
+    check_robot(task)
     for group, features in (("observation", task.observation), ("action", task.action)):
         for feature in features:
             joints = ROBOTS.find(task.robot).joints if feature.kind == "joints" else 0

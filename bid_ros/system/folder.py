@@ -14,7 +14,7 @@ from bid_ros.core.errors import ArmError, BidError, TaskError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
-from bid_ros.robots.registry import check_joints, load_arm_config, posed_arm, task_arm
+from bid_ros.robots.registry import check_joints, check_robot, load_arm_config, posed_arm, task_arm
 from bid_ros.safety.self_collision import check_known
 from bid_ros.system.parameters import load_parameters
 from bid_ros.tasks.base import Stage
@@ -256,10 +256,11 @@ class System:
 def find_system(named: str | Path) -> System:
     """Return the system in a folder, or the shipped system of a name.
 
-    Raises:
-        BidError: there is no such folder or shipped system, or its ``system.yaml`` is not valid.
+    Raises BidError if there is none, its ``system.yaml`` is not valid, or it is the file of a task of no robot.
     """
     folder = Path(named)
+    if folder.suffix == ".yaml" and folder.is_file():
+        check_robot(load_task(folder))
     if not (folder / FILE).is_file():
         if folder.is_dir():
             raise BidError(f"folder {folder} is no system: it has no {FILE}; make one with: bid new FOLDER")

@@ -6,6 +6,7 @@ import yaml
 from tiny_bundle import make_tiny_bundle, write_manifest
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.feature import Feature
 from bid_ros.core.task import load_task
 from bid_ros.policy.anchor import action_anchor, action_bounds, check_reference
 from bid_ros.policy.bundle import load_bundle
@@ -44,6 +45,14 @@ def test_a_task_without_a_position_to_count_from_is_refused(root):
     check_reference(task, "base")
     with pytest.raises(BidError, match="commands no position or joints that it observes; valid is base"):
         check_reference(task, "tool")
+
+
+def test_joints_that_are_commanded_but_not_observed_are_named(root):
+    task = load_task(root / "config" / "joints" / "franka_place" / "task.yaml")
+    hands = Feature("hands", "joints", (14,))
+    check_reference(task, "tool")
+    with pytest.raises(BidError, match="commands hands without an observation of that name; valid is one, or"):
+        check_reference(replace(task, action=(*task.action, hands)), "tool")
 
 
 @pytest.fixture
