@@ -252,12 +252,23 @@ def connection(b):
     assert b.control.getRobotStatus() == 3
 
 
+def freedrive(b):
+    assert b.control.freedriveMode()
+    assert (b.receive.getRobotMode(), b.receive.getSafetyMode()) == (7, 1)  # as a controller reports it
+    assert b.control.moveJ([value + 0.3 for value in HOME], 3.0, 20.0) and b.at(HOME)
+    assert b.control.endFreedriveMode() and b.control.isProgramRunning()
+    assert b.control.teachMode() and b.control.endTeachMode() and b.control.isProgramRunning()
+    assert b.control.moveJ([value + 0.05 for value in HOME], 3.0, 20.0)
+    assert not b.at(HOME, 0.04)
+
+
 def ends_of_modes(b):
     b.control.endFreedriveMode()
     assert b.control.endTeachMode() and b.control.forceModeStop() and b.control.isProgramRunning()
 
 
 EXERCISED = (
+    freedrive,
     ends_of_modes,
     servo_j,
     servo_l,
@@ -283,8 +294,6 @@ UNSUPPORTED = {
     "readContactDetection": (),
     "stopContactDetection": (),
     "moveUntilContact": ([0.0, 0.0, -0.1, 0.0, 0.0, 0.0],),
-    "teachMode": (),
-    "freedriveMode": (),
     "getFreedriveStatus": (),
     "servoC": (HOME,),
     "setGravity": ([0.0, 0.0, 9.81],),
@@ -360,9 +369,11 @@ def test_stop_program_of_another_client_ends_the_program(bench):
 
 
 def test_a_field_that_the_twin_lacks_is_refused_at_the_client(bench):
-    with pytest.raises(Exception, match="elbow_position"):
-        rtde_receive.RTDEReceiveInterface(bench.twin.address, 125.0, ["timestamp", "elbow_position"])
-    known = rtde_receive.RTDEReceiveInterface(bench.twin.address, 125.0, ["timestamp", "tcp_force_scalar"])
+    with pytest.raises(Exception, match="tool_temperature"):
+        rtde_receive.RTDEReceiveInterface(bench.twin.address, 125.0, ["timestamp", "tool_temperature"])
+    known = rtde_receive.RTDEReceiveInterface(
+        bench.twin.address, 125.0, ["timestamp", "tcp_force_scalar", "elbow_position", "elbow_velocity"]
+    )
     known.disconnect()
 
 
