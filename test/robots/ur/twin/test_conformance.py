@@ -2,6 +2,7 @@
 
 import socket
 import time
+from contextlib import suppress
 
 import dashboard_client
 import numpy as np
@@ -122,9 +123,7 @@ class Bench:
     def recover(self) -> None:
         """Bring robot and program back to where a test may begin."""
         if self.receive.isProtectiveStopped():
-            time.sleep(UNLOCK_DELAY_S)
-            self.dashboard.unlockProtectiveStop()
-            wait_until(lambda: not self.receive.isProtectiveStopped())
+            wait_until(self._unlocked)
         if self.receive.getRobotMode() != 7:
             self.dashboard.brakeRelease()
             wait_until(lambda: self.receive.getRobotMode() == 7)
@@ -133,6 +132,12 @@ class Bench:
             self.control.stopScript()
             assert self.control.reuploadScript()
             wait_until(self.control.isProgramRunning)
+
+    def _unlocked(self) -> bool:
+        """Ask for the end of a protective stop, which is refused while it is fresh by the controller's own clock."""
+        with suppress(RuntimeError, ValueError):
+            self.dashboard.unlockProtectiveStop()
+        return not self.receive.isProtectiveStopped()
 
     def home(self) -> None:
         assert self.control.moveJ(HOME, 3.0, 20.0)
