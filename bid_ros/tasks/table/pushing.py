@@ -45,21 +45,21 @@ class Pusher(PlannedTeleoperator):
         self._task, self._rule = task, rule
         self._items = {item.name: item for item in task.objects}
 
-    def plan(self, tool: Array, bodies: Mapping[str, Array], now_ns: int, turns: Mapping[str, float]) -> None:
+    def plan(self, tool: Array, bodies: Mapping[str, Array], now_ns: int, angles: Mapping[str, float]) -> None:
         """Plan a demonstration that begins at ``now_ns``.
 
         Args:
             tool: ``(3,)`` m, base frame.
             bodies: positions ``(3,)`` m, base frame, of object and mark.
             now_ns: ROS time.
-            turns: of object and mark, rad.
+            angles: by which object and mark are turned, rad.
 
         Raises:
             BidError: the tool would leave the workspace.
         """
         item, mark, limits = self._items[self._rule.object], self._items[self._rule.target], self._task.limits
         at, middle = bodies[item.name][:2], bodies[mark.name][:2]
-        own, around = (_turned(turns[name]) for name in (item.name, mark.name))
+        own, around = (_turned(angles[name]) for name in (item.name, mark.name))
         inner = np.maximum(np.array(mark.size[:2]) / 2 - radius_of(item) - INSIDE, 0.0)
         goal = middle + around @ np.clip(around.T @ (at - middle), np.negative(inner), inner)
         way = goal - at
