@@ -1,5 +1,6 @@
 """The camera file: where the image of each camera of a task comes from."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -14,11 +15,13 @@ from bid_ros.cameras.lens import Lens
 from bid_ros.cameras.model import CameraModel
 from bid_ros.cameras.registry import BY_NODE, CAMERAS, check_source
 from bid_ros.core.errors import CameraError
-from bid_ros.core.feature import Feature
+from bid_ros.core.feature import SOURCE, Feature
 from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.core.settings import BY_CALLER, Quaternion, Vector3, list_of, parse_with_twin, read_yaml, settings
 
 DEFAULT_FOVY: Final = 60.0  # degrees, to draw over the image of a camera whose field of view is not given
+
+TOPIC_NAME: Final = SOURCE["topic"]
 
 
 def _as_text(address: Any) -> Any:
@@ -101,6 +104,9 @@ class CameraConfig:
         check_source(self.name, self.source)
         if self.source != "twin" and not self.address:
             raise CameraError(f"camera '{self.name}' has no address; a {self.source} camera needs one")
+        pattern, valid = TOPIC_NAME
+        if self.source == "topic" and not re.fullmatch(pattern, self.address, re.ASCII):
+            raise CameraError(f"camera '{self.name}' has the topic '{self.address}'; valid is {valid}")
         if self.crop is not None and (min(self.crop) < 0 or min(self.crop[2:]) < 1):
             raise CameraError(f"camera '{self.name}' has crop {self.crop}; valid is [left, top, width, height] in px")
         if (self.position is None) != (self.quaternion is None):

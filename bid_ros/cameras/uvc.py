@@ -18,7 +18,6 @@ from bid_ros.core.schedule import phase_aligned_start
 _WAIT_S: Final = 0.5
 _LOST_S: Final = 2.0  # a device silent for this long is lost
 _PACKED: Final = ("MJPG", "H264", "HEVC")  # taken only where the size and rate come no other way
-_NEAR_HZ: Final = 0.01
 
 
 class UvcCamera:
@@ -132,12 +131,8 @@ class UvcCamera:
         """Set the size and rate of a device, its own where none is asked for."""
         width, height = self._ask.size or (self._got(cv2.CAP_PROP_FRAME_WIDTH), self._got(cv2.CAP_PROP_FRAME_HEIGHT))
         with self._device() as device:
-            offered = list(device.modes())
-        fitting = [
-            (pixels, rate)
-            for pixels, (wide, high, rate) in offered
-            if (wide, high) == (width, height) and abs(rate - (self._ask.rate_hz or rate)) < _NEAR_HZ
-        ]
+            fitting = list(device.fitting((width, height), self._ask.rate_hz))
+            offered = [] if fitting else list(device.modes())
         if not fitting:
             rate_text = f" at {self._ask.rate_hz:g} Hz" if self._ask.rate_hz else ""
             raise CameraError(

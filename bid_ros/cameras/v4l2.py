@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from bid_ros.cameras.base import LightControl
-from bid_ros.cameras.modes import Mode
+from bid_ros.cameras.modes import NEAR_HZ, Mode, ModeRange, Size, on_grid
 from bid_ros.core.errors import CameraError
 
 CLASS: Final = Path("/sys/class/video4linux")
@@ -120,21 +120,46 @@ class VideoDevice:
         answer = self._ask(_QUERYCAP)
         return bool(answer and int(answer[5]) & _CAPTURE)
 
-    def modes(self) -> Iterator[tuple[str, Mode]]:
-        """Yield format of pixels, such as ``MJPG``, and size and rate that it offers; of a range the ends."""
-        for _, _, _, _, pixels, *_ in self._each(_ENUM_FMT, _CAPTURE, 0, b"", 0, 0, 0, 0, 0):
-            for size in self._each(_FRAMESIZES, pixels, *[0] * 9):
-                ends = [size[3:5]] if size[2] == _DISCRETE else [(size[3], size[6]), (size[4], size[7])]
-                for width, height in ends:
-                    for rate in self._rates(pixels, width, height):
-                        yield struct.pack("<I", pixels).decode(errors="replace").strip(), (width, height, rate)
+    def modes(self) -> Iterator[tuple[str, Mode | ModeRange]]:
+        """Yield format of pixels, such as ``MJPG``, and sizes and rates that it offers."""
+        for pixels, name, low, high, step in self._sizes():
+            rates = [*self._rates(pixels, *low), *(self._rates(pixels, *high) if high != low else ())]
+            if low != high and rates:
+                yield name, ModeRange(low, high, step, (min(rates)[0], max(fast for _, fast in rates)))
+                continue
+            for slow, fast in rates:
+                yield name, (*low, fast) if slow == fast else ModeRange(low, high, step, (slow, fast))
 
-    def _rates(self, pixels: int, width: int, height: int) -> Iterator[float]:
+    def fitting(self, size: Size, rate: float | None) -> Iterator[tuple[str, float]]:
+        """Yield format of pixels and rate of each mode of a size, px; without a rate the highest of each."""
+        for pixels, name, low, high, step in self._sizes():
+            for slow, fast in self._rates(pixels, *size) if on_grid(size, low, high, step) else ():
+                if rate is None or slow - NEAR_HZ < rate < fast + NEAR_HZ:
+                    yield name, fast if rate is None else rate
+
+    def _sizes(self) -> Iterator[tuple[int, str, Size, Size, Size]]:
+        """Yield format of pixels, its name, and least size, greatest and step; one size has no step."""
+        for _, _, _, _, pixels, *_ in self._each(_ENUM_FMT, _CAPTURE, 0, b"", 0, 0, 0, 0, 0):
+            name = struct.pack("<I", pixels).decode(errors="replace").strip()
+            for found in self._each(_FRAMESIZES, pixels, *[0] * 9):
+                if found[2] != _DISCRETE:
+                    wide, high = found[3:6], found[6:9]
+                    low, most, step = zip(wide, high, strict=True)
+                    yield pixels, name, low, most, step
+                    break  # there is one range at most
+                yield pixels, name, found[3:5], found[3:5], (0, 0)
+
+    def _rates(self, pixels: int, width: int, height: int) -> Iterator[tuple[float, float]]:
+        """Yield lowest and highest rate; of a single one twice the same. Intervals are fractions of a second."""
         for found in self._each(_FRAMEINTERVALS, pixels, width, height, *[0] * 9):
-            # Intervals in s, as fractions; of a range the shortest and the longest.
-            for over, under in [found[5:7]] if found[4] == _DISCRETE else [found[5:7], found[7:9]]:
-                if over:
-                    yield round(under / over, 3)
+            if found[4] != _DISCRETE:
+                ends = [under / over for over, under in (found[7:9], found[5:7]) if over]
+                if len(ends) == 2:
+                    yield round(ends[0], 3), round(ends[1], 3)
+                break
+            if found[5]:
+                rate = round(found[6] / found[5], 3)
+                yield rate, rate
 
     def controls(self) -> Mapping[str, LightControl]:
         """Return its controls of light by name."""

@@ -2,13 +2,11 @@
 
 import argparse
 import json
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP
@@ -19,6 +17,7 @@ from bid_ros.core.topics import check_namespace
 from bid_ros.system.folder import System, find_system
 
 if TYPE_CHECKING:
+    from bid_ros.cameras.base import AdjustableCamera
     from bid_ros.cameras.config import CameraConfig
     from bid_ros.cameras.listing import FoundCamera
     from bid_ros.system.check.cameras import Seen
@@ -30,9 +29,11 @@ DESCRIPTION: Final = """List cameras, measure what they deliver, and lock their 
 bid cameras                        RealSense cameras, those of Video4Linux, and image topics with their rates
 bid cameras SYSTEM [CAMERA]        open the cameras of its cameras.yaml: real rate, jitter and latency
 bid cameras SYSTEM CAMERA --lock   hold exposure, gain and white balance as they are now, and write them there
+bid cameras SYSTEM CAMERA --lock off   let the camera choose them again
 bid cameras SYSTEM [CAMERA] --web  their live images with the crop drawn in, in a browser (extra view)
 
 A camera that is a device must be free: end the system first. Only cameras are opened; nothing moves.
+A lock stays in the device when the program ends, for other programs too: until --lock off, or until it has no power.
 jitter: how far nine of ten intervals are at most from the middle one. latency: age of an image on its arrival."""
 
 
@@ -49,7 +50,13 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("camera", nargs="?", default="", help="its name in cameras.yaml; without it all of them")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"measure for so long (default {SECONDS:g})")
     parser.add_argument(
-        "--lock", action="store_true", help="hold the light of one camera; what it sees must not change"
+        "--lock",
+        nargs="?",
+        const="on",
+        default="",
+        choices=("on", "off"),
+        help="hold the light of one camera (on, if nothing follows), which must see no change meanwhile; off: give its "
+        "automatics back, also to one whose line `locked` was deleted",
     )
     parser.add_argument(
         "--web", action="store_true", help="show live images to browsers on this computer, until Ctrl-C"
@@ -71,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     system = find_system(options.system)
     cameras = _chosen(system, options.camera)
     if options.lock:
-        return _lock(system, cameras, options)
+        return _lock(system, cameras, options.lock == "on", options.json)
     if options.web:
         return _show(system, cameras, namespace)
     return _measure(system, cameras, namespace, options)
@@ -178,87 +185,88 @@ def _measure(system: System, cameras: list["CameraConfig"], namespace: str, opti
     return int(any(found.state == "fail" for found in findings.values()))
 
 
-def _lock(system: System, cameras: list["CameraConfig"], options: argparse.Namespace) -> int:
-    """Lock the light of one camera and write it into the camera file."""
+def _lock(system: System, cameras: list["CameraConfig"], on: bool, as_json: bool) -> int:
+    """Lock the light of one camera, or give its automatics back, and write that into the camera file."""
     from bid_ros.calibration.camera_file import FILE, write_camera
-    from bid_ros.cameras.base import AdjustableCamera
-    from bid_ros.cameras.config import open_camera
-    from bid_ros.cameras.locking import lock_light
-    from bid_ros.cameras.registry import BY_NODE
 
     if len(cameras) != 1:
         raise BidError(f"--lock is given without a camera; valid is one of {', '.join(item.name for item in cameras)}")
     (camera,) = cameras
+    device = _lockable(system, camera)
+    if on:
+        print(f"{camera.name}: its light settles, and is held; leave the scene as it is", file=sys.stderr, flush=True)
+    device.open()
+    values: dict[str, Any] | None = None
+    before: dict[str, Any] = {}
+    try:
+        if on:
+            values = _held(device)
+        else:
+            device.automatic()
+        if on or camera.locked is not None:
+            before = write_camera(system, camera.name, {"locked": values}, twin=False)
+    except BaseException:
+        if on:  # half a lock, or one that stands nowhere, would stay in the device
+            with suppress(CameraError):
+                device.automatic()
+        raise
+    finally:
+        device.close()
+    if as_json:
+        print(json.dumps({"camera": camera.name, "locked": values, "before": before.get("locked")}))
+    else:
+        told = values or {"automatic": "exposure, gain and white balance, as far as it has them"}
+        print("\n".join(f"{name:<14} {value}" for name, value in told.items()))
+        if on or camera.locked is not None:
+            print(f"wrote          {system.folder / FILE}: {camera.name}")
+        if on:
+            print(f"the device keeps these until it has no power; the way back: {_way_back(system, camera)}")
+    return 0
+
+
+def _lockable(system: System, camera: "CameraConfig") -> "AdjustableCamera":
+    """Return the device of a camera, not yet open, without its lock. Raises CameraError if it has no light to lock."""
+    from bid_ros.cameras.base import AdjustableCamera
+    from bid_ros.cameras.config import open_camera
+    from bid_ros.cameras.registry import BY_NODE
+
     if camera.source in BY_NODE:
         raise CameraError(
             f"camera '{camera.name}' of source '{camera.source}' cannot be locked here; "
             "valid is a device: set exposure, gain and white balance of a ROS driver by its own parameters"
         )
-    device = open_camera(replace(camera, locked=None), system.file(FILE).parent)
+    device = open_camera(replace(camera, locked=None), system.file("cameras.yaml").parent)
     if not isinstance(device, AdjustableCamera):
         raise CameraError(f"camera '{camera.name}' of source '{camera.source}' has no light to lock; valid is a device")
-    print(f"{camera.name}: its light settles, and is held; leave the scene as it is", file=sys.stderr, flush=True)
-    device.open()
-    try:
-        locked = lock_light(device)
-    finally:
-        device.close()
-    values = {name: value for name, value in asdict(locked).items() if value not in (None, "")}
-    before = write_camera(system, camera.name, {"locked": values}, twin=False)
-    if options.json:
-        print(json.dumps({"camera": camera.name, "locked": values, "before": before.get("locked")}))
-    else:
-        print("\n".join(f"{name:<14} {value}" for name, value in values.items()))
-        print(f"wrote          {system.folder / FILE}: {camera.name}")
-    return 0
+    return device
+
+
+def _held(device: "AdjustableCamera") -> dict[str, Any]:
+    from bid_ros.cameras.locking import lock_light
+
+    return {name: value for name, value in asdict(lock_light(device)).items() if value not in (None, "")}
+
+
+def _way_back(system: System, camera: "CameraConfig") -> str:
+    return f"bid cameras {system.folder} {camera.name} --lock off"
 
 
 def _show(system: System, cameras: list["CameraConfig"], namespace: str) -> int:
     """Show live images in Rerun until Ctrl-C."""
-    from bid_ros.cameras.config import open_camera
-    from bid_ros.cameras.depth import read_picture
+    from bid_ros.commands.camera_web import LiveCameras
     from bid_ros.views import rerun_sink
     from bid_ros.views.camera_preview import CameraPreview
 
-    ended = threading.Event()
-    folder = system.file("cameras.yaml").parent
-    devices = [(camera, open_camera(camera, folder)) for camera in cameras if camera.source not in ("topic", "twin")]
-    topics = {camera.address: camera for camera in cameras if camera.source == "topic"}
-    if not devices and not topics:
+    shown = [camera for camera in cameras if camera.source != "twin"]
+    if not shown:
         raise BidError("the twin renders every camera that is meant; valid is one at the robot")
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
     with rerun_sink.into_browsers(WEB_PORT) as (recording, address):
-        preview = CameraPreview(recording, [camera.name for camera in cameras])
-
-        def read(camera: "CameraConfig", device: Any) -> None:
-            try:
-                device.open()
-                while not ended.is_set():
-                    if (frame := device.read()) is not None:
-                        preview.show(camera, frame.stamp_ns, frame.image)
-            except CameraError as error:
-                print(f"{camera.name}: {error}", file=sys.stderr, flush=True)
-            finally:
-                device.close()
-
-        def heard(topic: str, stamp_ns: int, message: Any) -> None:
-            preview.show(topics[topic], stamp_ns, read_picture(message, topic))
-
-        threads = [threading.Thread(target=partial(read, *pair), daemon=True) for pair in devices]
-        for thread in threads:
-            thread.start()
-        print(f"open {address}; Ctrl-C ends it", file=sys.stderr, flush=True)
+        preview = CameraPreview(recording, [camera.name for camera in shown])
+        say(f"open {address}; Ctrl-C ends it")
         with suppress(KeyboardInterrupt):
-            _until_ctrl_c(topics, heard, namespace)
-        ended.set()
-        for thread in threads:
-            thread.join(timeout=2.0)
+            LiveCameras(shown, system.file("cameras.yaml").parent, preview.show, say).run(namespace, threading.Event())
     return 0
-
-
-def _until_ctrl_c(topics: dict[str, "CameraConfig"], heard: Callable[[str, int, Any], None], namespace: str) -> None:
-    if not topics:
-        signal.pause()
-    from bid_ros.core.topics import IMAGES
-    from bid_ros.nodes.following import follow
-
-    follow(dict.fromkeys(topics, IMAGES), heard, namespace)

@@ -49,6 +49,12 @@ def add_parser(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Record; return the exit status of the run. A bag that its recorder did not close is repaired."""
     system, arguments, device = find_system(options.system), run_arguments(options), DEVICES.find(options.device)
+    if not device.help:
+        held = [name for name in DEVICES.names() if DEVICES.find(name).help]
+        raise BidError(
+            f"nobody holds the device '{options.device}', so no episode would start; valid are {', '.join(held)}, or "
+            f"without a person: bid up {options.system} --driver {options.device}"
+        )
     settings, line = device.completed(arguments.device_settings)
     who = {"driver": POLICY, "takeover": options.device} if options.policy else {"driver": options.device}
     print(*filter(None, (line, device.help, EPISODES)), sep="\n", file=sys.stderr)

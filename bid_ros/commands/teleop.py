@@ -18,6 +18,9 @@ ARGUMENTS: Final = (
     *("out", "namespace", "parameters"),
 )
 
+GAMEPAD: Final = "gamepad"
+LEARNED: Final = (GAMEPAD, "joy")  # devices whose buttons --learn asks for
+
 
 def add_parser(verbs: Any) -> None:
     """Add ``teleop``."""
@@ -31,7 +34,10 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("system", nargs="?", default="", help=SYSTEM_HELP)
     parser.add_argument("--device", default=KEYBOARD, help=f"what you hold, see below (default {KEYBOARD})")
-    learn = "start nothing: ask for each button and stick of a gamepad that nobody knows, and print its settings"
+    learn = (
+        "start nothing: ask for each button and stick of a gamepad that nobody knows (with --device joy: of one on a "
+        "topic), and print its settings"
+    )
     parser.add_argument("--learn", action="store_true", help=learn)
     add_run_arguments(parser, ARGUMENTS, DEFAULTS)
     parser.set_defaults(run=run)
@@ -54,7 +60,7 @@ def add_devices(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Start the system with a device at the controls; return the exit status of the run."""
     if options.learn:
-        return _learn(options.device_settings, options.json)
+        return _learn(options)
     if not options.system:
         raise BidError("bid teleop names no system; valid is one, as in: bid teleop franka_place")
     system = find_system(options.system)
@@ -63,12 +69,27 @@ def run(options: argparse.Namespace) -> int:
     return up.play(system, arguments, options.json)
 
 
-def _learn(device_settings: str, as_json: bool) -> int:
+def _learn(options: argparse.Namespace) -> int:
     """Print the settings of a gamepad whose buttons a person has pressed one after the other. Return 0."""
-    from bid_ros.teleop.gamepad import learn_gamepad
     from bid_ros.teleop.learn import settings_text
 
-    options = DEVICES.find("gamepad").read(device_settings)
-    learned = learn_gamepad(options, lambda text: print(text, file=sys.stderr, flush=True))
-    print(json.dumps(learned) if as_json else f"--device gamepad --device-settings '{settings_text(learned)}'")
+    device = GAMEPAD if options.device == KEYBOARD else options.device
+    if device not in LEARNED:
+        raise BidError(f"--learn asks for the buttons of device '{device}'; valid are {' and '.join(LEARNED)}")
+    settings = DEVICES.find(device).read(options.device_settings)
+    learned = _lesson(device, settings, options.namespace)
+    print(json.dumps(learned) if options.json else f"--device {device} --device-settings '{settings_text(learned)}'")
     return 0
+
+
+def _lesson(device: str, settings: Any, namespace: str) -> dict[str, dict[str, int]]:
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    if device == GAMEPAD:
+        from bid_ros.teleop.gamepad import learn_gamepad
+
+        return learn_gamepad(settings, say)
+    from bid_ros.nodes.joy_lesson import learn_joy
+
+    return learn_joy(settings, namespace, say)

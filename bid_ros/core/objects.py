@@ -55,7 +55,7 @@ class SceneObject:
     start_max: Place
     start_turn: Annotated[float, Field(ge=0, le=math.pi)] = 0.0
     mass: Annotated[float, Field(gt=0, le=10)] = 0.1
-    colour: Annotated[tuple[Share, Share, Share], list_of(3)] = (0.9, 0.28, 0.1)
+    colour: Annotated[tuple[Share, Share, Share], list_of(3, minimum=0, maximum=1)] = (0.9, 0.28, 0.1)
     moved_by: Mover | None = None
     hollow: bool = False
     mesh: str = ""

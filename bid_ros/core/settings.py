@@ -26,9 +26,12 @@ CONFIG: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 TWIN: Final = "twin"
 
 
-def list_of(count: int, kind: str = "number") -> WithJsonSchema:
-    """Return the annotation of a tuple of ``count`` equal values, in a form that old editors understand."""
-    return WithJsonSchema({"type": "array", "items": {"type": kind}, "minItems": count, "maxItems": count})
+def list_of(count: int, kind: str = "number", **limits: float) -> WithJsonSchema:
+    """Return the annotation of a tuple of ``count`` equal values, in a form that old editors understand.
+
+    ``limits`` of a value, such as ``maximum``, are said; they are held by the type of the tuple.
+    """
+    return WithJsonSchema({"type": "array", "items": {"type": kind, **limits}, "minItems": count, "maxItems": count})
 
 
 def _unit(quaternion: tuple[float, float, float, float]) -> tuple[float, float, float, float]:

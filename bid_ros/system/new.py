@@ -13,6 +13,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.feature import Feature
 from bid_ros.core.objects import MESHES
 from bid_ros.core.paths import share
+from bid_ros.core.settings import load_yaml
 from bid_ros.core.task import Task, load_task
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.system.folder import FILE, System, find_system
@@ -82,17 +83,41 @@ def _copy(source: System, path: Path, robot: str, cameras: Sequence[str]) -> Non
             files[POLICY_TASK] = source.file(policy.bundle_task or "task.yaml").read_text()
             files[FILE] = _set(files[FILE], "bundle", f"{policy.bundle}\n  bundle_task: {POLICY_TASK}")
     copied = f"\n# A copy of the system {source.folder.name}.\nname: {json.dumps(name)}\n"
-    files["task.yaml"] = re.sub(r"\nname:.*\n", lambda _: copied, task, count=1)
+    text = re.sub(r"\nname:.*\n", lambda _: copied, task, count=1)
+    files["task.yaml"], meshes = _with_meshes(text, source.file("task.yaml").parent)
     if "README.md" in files:
         files["README.md"] = _readme(files["README.md"], source.folder.name, name)
     _write_files(path, files, _renamed(source.task, cameras))
     for name, content in rest.items():
         (path / name).write_bytes(content)
-    for mesh in (Path(item.mesh) for item in source.task.objects if item.mesh):
-        beside = source.file("task.yaml").resolve().parent
-        if mesh.is_relative_to(beside):
-            (path / mesh.relative_to(beside)).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(mesh, path / mesh.relative_to(beside))
+    _copy_meshes(meshes, path)
+
+
+def _with_meshes(text: str, beside: Path) -> tuple[str, dict[str, Path]]:
+    """Return the text of a task file, and its meshes by their paths in a copy; one from elsewhere comes into it.
+
+    A mesh that is named by an absolute path stays where it is.
+    """
+    known: dict[str, str] = {}
+    for item in load_yaml(text).get("objects") or ():
+        written = str(item.get("mesh") or "")
+        if written and not Path(written).is_absolute() and written not in known:
+            outside = os.path.normpath(written).startswith("..")
+            known[written] = f"{item['name']}_{Path(written).name}" if outside else written
+            if outside:
+                text = _with_mesh(text, written, known[written])
+    return text, {inside: beside / written for written, inside in known.items()}
+
+
+def _with_mesh(text: str, old: str, new: str) -> str:
+    named = rf"(mesh:\s*['\"]?){re.escape(old)}(?=['\"\s,}}]|$)"
+    return re.sub(named, lambda found: found[1] + new, text)
+
+
+def _copy_meshes(meshes: Mapping[str, Path], path: Path) -> None:
+    for inside, mesh in meshes.items():
+        (path / inside).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(mesh, path / inside)
 
 
 def _read(found: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, bytes]]:
@@ -144,8 +169,10 @@ def _write(path: Path, robot: str, names: Sequence[str]) -> None:
     cameras = [replace(camera, name=renamed.get(camera.name, camera.name)) for camera in task.cameras]
     # The template's, where it has one.
     shared = ((template if (template / file).is_file() else own) / file for file in SHARED)
+    text = _task((own / "task.yaml").read_text(), (template / "task.yaml").read_text(), name)
+    text, meshes = _with_meshes(text, template)
     files = {
-        "task.yaml": _task((own / "task.yaml").read_text(), (template / "task.yaml").read_text(), name),
+        "task.yaml": text,
         "robot.yaml": (template / "robot.yaml").read_text(),
         FILE: (own / FILE).read_text(),
         "cameras.yaml": (own / "cameras.yaml").read_text() + "".join(map(_camera, cameras)),
@@ -153,6 +180,7 @@ def _write(path: Path, robot: str, names: Sequence[str]) -> None:
         **{file.name: file.read_text() for file in shared},
     }
     _write_files(path, files, renamed)
+    _copy_meshes(meshes, path)
 
 
 def _write_files(path: Path, files: Mapping[str, str], renamed: Mapping[str, str]) -> None:

@@ -126,7 +126,7 @@ class Joy(TopicController):
             raise BidError(
                 f"the gamepad on {self._topic} has {len(buttons)} buttons, and nobody knows which is which (pressed "
                 f"now: {down}); valid are 8 to 11 (Xbox), 13 (PlayStation), 15 to 21 (game_controller_node), or the "
-                f"setting `buttons` with {', '.join(BUTTONS)}"
+                f"setting `buttons` with {', '.join(BUTTONS)}: bid teleop --learn --device joy asks for them"
             )
         pressed = {name: at < len(buttons) and bool(buttons[at]) for name, at in places.items()}
         usual = SDL_AXES if places is SDL else AXES

@@ -68,6 +68,10 @@ def test_a_camera_that_says_nothing_of_the_twin_is_rendered_there(tmp_path):
         (GOOD.replace("uvc", "gige"), "'third_person' has source 'gige'; valid are twin, topic, bag, realsense, uvc"),
         (GOOD.replace("address: 0", 'address: ""'), "camera 'third_person' has no address"),
         (
+            GOOD.replace('realsense, address: "123622270732"', "topic, address: /image raw"),
+            "camera 'wrist' has the topic '/image raw'; valid is a ROS name of up to 144 letters",
+        ),
+        (
             GOOD.replace("crop: null", "zoom: 2"),
             "wrist: unknown field 'zoom'; valid are source, address, crop, position",
         ),

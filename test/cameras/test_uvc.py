@@ -180,6 +180,9 @@ class Webcam:
     def modes(self):
         return self.offered
 
+    def fitting(self, size, rate):
+        return [(name, mode[2]) for name, mode in self.offered if mode[:2] == size and rate in (None, mode[2])]
+
     def hold(self, values):
         self.light = values
 

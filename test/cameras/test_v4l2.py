@@ -14,6 +14,7 @@ from bid_ros.core.errors import CameraError
 U32, S32 = ctypes.c_uint32, ctypes.c_int32
 YUYV, MJPG = (int.from_bytes(name, "little") for name in (b"YUYV", b"MJPG"))
 SIZES = {YUYV: [(640, 480)], MJPG: [(640, 480), (1280, 720)]}
+GRID = (32, 1920, 8, 16, 1080, 4)  # least, greatest and step of the width and of the height
 
 
 def layout(**fields):
@@ -46,6 +47,7 @@ class Kernel:
     def __init__(self):
         self.values = {0x9A0901: 3, 0x9A0902: 250, 0x98090C: 1, 0x98091A: 4600}
         self.ranges = {0x9A0902: (3, 2047), 0x98091A: (2800, 6500)}
+        self.stepwise = False
 
     def ioctl(self, file, request, data):
         told = REQUESTS[request].from_buffer(data)
@@ -61,6 +63,12 @@ class Kernel:
             if told.index > 1:
                 return False
             told.pixels = (YUYV, MJPG)[told.index]
+        elif self.stepwise and request in (0xC02C564A, 0xC034564B):
+            # A driver says one range, and some say it again for every index.
+            if request == 0xC02C564A:
+                told.type, told.width, told.height, told.rest = 3, *GRID[:2], (U32 * 6)(*GRID[2:])
+            else:
+                told.type, told.over, told.under, told.rest = 2, 1, 60, (U32 * 6)(1, 5)
         elif request == 0xC02C564A:
             if told.index >= len(SIZES[told.pixels]):
                 return False
@@ -102,6 +110,23 @@ def test_sizes_and_rates_are_what_the_driver_enumerates(kernel):
         modes = list(device.modes())
     assert modes[:2] == [("YUYV", (640, 480, 30.0)), ("YUYV", (640, 480, 15.0))] and len(modes) == 5
     assert modes_text(mode for _, mode in modes) == "640x480 at 15, 30 Hz; 1280x720 at 30 Hz"
+
+
+def test_of_sizes_and_rates_in_ranges_any_on_the_step_is_taken(kernel):
+    kernel.stepwise = True
+    with VideoDevice("/dev/null") as device:
+        told = "32x16 to 1920x1080 in steps of 8x4 at 5 to 60 Hz"
+        assert modes_text(mode for _, mode in device.modes()) == told
+        assert list(device.fitting((640, 480), None)) == [("YUYV", 60.0), ("MJPG", 60.0)]
+        assert list(device.fitting((640, 480), 12.5)) == [("YUYV", 12.5), ("MJPG", 12.5)]
+        for size, rate in (((641, 480), None), ((640, 482), None), ((1928, 480), None), ((640, 480), 61.0)):
+            assert not list(device.fitting(size, rate)), (size, rate)
+
+
+def test_of_single_sizes_and_rates_those_alone_are_taken(kernel):
+    with VideoDevice("/dev/null") as device:
+        assert list(device.fitting((1280, 720), 30)) == [("MJPG", 30)]
+        assert not list(device.fitting((1280, 720), 15)) and not list(device.fitting((640, 481), None))
 
 
 def test_light_is_held_by_the_manual_modes_and_given_back(kernel):

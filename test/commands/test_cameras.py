@@ -16,9 +16,11 @@ from qos import IMAGE
 from sensor_msgs.msg import CompressedImage, Image
 
 from bid_ros.cameras.base import CameraDescriptor, Frame, LightControl
+from bid_ros.cameras.config import CameraConfig
 from bid_ros.cameras.image import encode_image
 from bid_ros.cameras.registry import CAMERAS
 from bid_ros.cli import main
+from bid_ros.commands.camera_web import LiveCameras
 from bid_ros.nodes.ros_messages import time_message
 from bid_ros.system.new import new_system
 
@@ -102,7 +104,7 @@ class Lamp:
     """A camera whose exposure is its brightness, and which tells the value."""
 
     def __init__(self):
-        self.asked, self.value = None, 90.0
+        self.asked, self.value, self.chooses = None, 90.0, True
 
     def ask(self, capture):
         self.asked = capture
@@ -118,10 +120,10 @@ class Lamp:
         return {"exposure": LightControl(self.value, 1, 255)}
 
     def automatic(self):
-        self.value = 90.0
+        self.value, self.chooses = 90.0, True
 
     def hold(self, values):
-        self.value = values["exposure"]
+        self.value, self.chooses = values["exposure"], False
 
     def read(self):
         return Frame(time.time_ns(), np.full((4, 4, 3), round(self.value), np.uint8))
@@ -149,6 +151,27 @@ def test_a_lock_is_written_with_the_serial_number_and_the_rest_stays(system, lam
     assert lamp.asked.locked is None, "a new lock begins from the automatics"
 
 
+def test_the_way_back_gives_the_automatics_back_and_takes_the_lock_out(system, lamp, capsys):
+    write_sources(system, {"source": "topic", "address": "/image"}, {"source": "lamp", "address": "1"})
+    assert main(["cameras", str(system.folder), "wrist", "--lock"]) == 0
+    told = capsys.readouterr().out
+    assert f"the way back: bid cameras {system.folder} wrist --lock off" in told and not lamp.chooses
+    status, said = cameras(system.folder, "wrist", "--lock", "off")
+    assert status == 0 and lamp.chooses and said["before"] == {"serial": "0042", "exposure": 90.0}
+    assert yaml.safe_load((system.folder / "cameras.yaml").read_text())["wrist"]["locked"] is None
+    # A line that was deleted is as good: nothing is written again.
+    lamp.chooses, before = False, (system.folder / "cameras.yaml").read_text()
+    assert cameras(system.folder, "wrist", "--lock", "off")[0] == 0 and lamp.chooses
+    assert (system.folder / "cameras.yaml").read_text() == before
+
+
+def test_a_lock_that_cannot_be_written_does_not_stay_in_the_device(system, lamp, capsys):
+    write_sources(system, {"source": "topic", "address": "/image"}, {"source": "lamp", "address": "1"})
+    (system.folder / ".cameras.yaml.trial").mkdir()  # where the new file would be tried
+    assert main(["cameras", str(system.folder), "wrist", "--lock"]) == 2
+    assert lamp.chooses and "Is a directory" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -169,6 +192,33 @@ def test_bad_input_is_one_sentence_and_writes_nothing(system, capsys, arguments,
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("error: ") and words in error
     assert (system.folder / "cameras.yaml").read_text() == before
+
+
+def test_one_bad_camera_is_named_and_the_others_are_shown(bench, tmp_path):
+    picture = np.full((48, 64, 3), 90, np.uint8)
+    publish(bench.node, Image, "/rgb", Image(**encode_image(picture)))
+    publish(bench.node, Image, "/odd", Image(height=1, width=1, encoding="yuv422", step=2, data=[0, 0]))
+    packed = CompressedImage(format="jpeg", data=cv2.imencode(".jpg", picture)[1].tobytes())
+    publish(bench.node, CompressedImage, "/rgb/compressed", packed)
+    sources = {"one": "/rgb", "same": "/rgb", "odd": "/odd", "packed": "/rgb/compressed"}
+    configs = [CameraConfig(name, "topic", address) for name, address in sources.items()]
+    shown, said, ended = {}, [], threading.Event()
+    live = LiveCameras(
+        [*configs, CameraConfig("film", "uvc", "no.avi")],
+        tmp_path,
+        lambda camera, stamp_ns, image: shown.update({camera.name: image.shape}),
+        said.append,
+    )
+    thread = threading.Thread(target=live.run, args=("", ended))
+    thread.start()
+    try:
+        assert bench.until(lambda: len(shown) == 3 and len(said) == 2, 30.0), (shown, said)
+    finally:
+        ended.set()
+        thread.join()
+    assert shown == dict.fromkeys(("one", "same", "packed"), (48, 64, 3))
+    film, odd = sorted(said)
+    assert film.startswith("film: camera '") and odd.startswith("odd: camera '/odd' publishes")
 
 
 def test_cameras_that_the_twin_renders_are_not_shown(system, capsys):

@@ -363,6 +363,19 @@ def test_what_is_wrong_with_a_file_is_said_in_its_line_and_the_other_lines_are_t
     assert status == 1 and findings[what]["state"] == "fail", findings
     assert re.search(sentence, findings[what]["measured"]), findings[what]
     assert findings[what]["measured"].count("\n") == 0 and findings["disk"]["state"] == "ok"
+    lines = [findings[name] for name in ("task.yaml", "robot.yaml", "cameras.yaml", "driver") if name in findings]
+    assert [item["what"] for item in lines if item["measured"] == findings[what]["measured"]] in ([what], [])
+
+
+def test_a_camera_that_was_moved_since_its_calibration_is_said_in_the_line_of_the_cameras(system):
+    record = {"date": "2026-03-01", "images": 15, "error_px": 0.4, "error_mm": 1.0, "error_deg": 0.1}
+    record |= {"board_position": [0.5, 0.0, 0.0], "board_quaternion": [0.0, 0.0, 0.0, 1.0]}
+    pose = {"position": [1.0, 0.0, 1.0], "quaternion": [1.0, 0.0, 0.0, 0.0]}
+    moved = {**pose, "calibration": record, "moved": "2026-03-02"}
+    edit(system, "cameras.yaml", **cameras(third_person={"source": "topic", "address": "/driver", **moved}))
+    found = list(folder_findings(find_system(system.folder), RunArguments(robot_ip="127.0.0.9")))
+    (bad,) = [item for item in found if item.state == "fail"]
+    assert bad.what == "cameras.yaml" and "is older than the camera's last move, 2026-03-02" in bad.measured
 
 
 @pytest.mark.parametrize("file", ["task.yaml", "robot.yaml", "cameras.yaml", "nodes.yaml", "view.rviz"])

@@ -44,6 +44,13 @@ def test_an_unknown_device_is_refused_before_anything_starts(played):
     assert not played
 
 
+def test_a_device_that_nobody_holds_is_refused_before_anything_starts(played):
+    sentence = r"nobody holds the device 'scripted', .*: bid up franka_place --driver scripted"
+    with pytest.raises(BidError, match=sentence):
+        record.run(parsed("franka_place", "--device", "scripted"))
+    assert not played
+
+
 def test_what_a_killed_recorder_left_open_is_closed_and_what_there_is_is_said(tmp_path):
     folder = tmp_path / "episodes"
     whole = BagWriter(folder / "0000")

@@ -53,6 +53,7 @@ def test_objects_and_rules_are_no_part_of_what_a_policy_depends_on():
         ({"objects": [CUP | {"size": [0.06, 0.06]}]}, "'cup', a cylinder, has size .*; valid is .diameter, diameter"),
         ({"objects": [CUP | {"size": [0.06, 0.07, 0.1]}]}, "'cup', a cylinder, has size"),
         ({"objects": [CUP | {"size": [0.06, 0.06, 0.0]}]}, r"size\[2\] is 0.0; valid is a number from 0.001 to 1"),
+        ({"objects": [CUP | {"colour": [230, 28, 0]}]}, r"colour\[0\] is 230; valid is a number from 0 to 1"),
         ({"objects": [LINE | {"size": [0.1, 0.1, 0.1]}]}, r"'line', a mark, has size .*; valid is \[x, y\]"),
         ({"objects": [LINE | {"moved_by": "robot"}]}, "a mark, has moved_by robot; valid is person or nobody"),
         ({"objects": [CUP | {"shape": "cone"}]}, r"shape is 'cone'; valid is one of box, cylinder"),

@@ -131,6 +131,23 @@ def test_a_copy_has_the_meshes_of_its_objects(tmp_path):
     assert (second.folder / "README.md").read_text().count("bid record") == 1
 
 
+def test_a_copy_takes_meshes_from_outside_of_the_folder_in(tmp_path):
+    first, mesh = new_system(tmp_path / "first", "ur").folder, tmp_path / "meshes" / "mug.stl"
+    mesh.parent.mkdir()
+    mesh.write_bytes(b"\xff\xfe")
+    (first / "linked.stl").symlink_to(mesh)
+    where = "shape: mesh, size: [0.1, 0.1, 0.1], start_min: [0.5, 0.0], start_max: [0.5, 0.0]"
+    files = ("../meshes/mug.stl", "'../meshes/mug.stl'", "linked.stl", str(mesh))
+    lines = [f"  - {{name: mug{number}, mesh: {file}, {where}}}" for number, file in enumerate(files)]
+    with (first / "task.yaml").open("a") as file:
+        file.write("\n".join(["objects:", *lines, ""]))
+    second = new_system(tmp_path / "elsewhere" / "second", like=str(first))
+    here = second.folder
+    inside = [here / "mug0_mug.stl", here / "mug0_mug.stl", here / "linked.stl", mesh]
+    assert [Path(item.mesh) for item in second.task.objects] == inside
+    assert all(file.read_bytes() == b"\xff\xfe" for file in inside)
+
+
 def test_a_copy_has_files_that_are_no_text(tmp_path):
     first = new_system(tmp_path / "first", "ur").folder
     (first / "board.pdf").write_bytes(b"%PDF-1.4\n%\xac\xdc\x00")  # as bid calibrate board writes it

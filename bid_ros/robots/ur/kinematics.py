@@ -75,6 +75,16 @@ class Kinematics:
         chain = self._chain(q, tcp)
         return np.array([*chain.tip, *vector_of(chain.rotation)])
 
+    def elbow(self, q: Numbers, qd: Numbers) -> tuple[Vector, Vector]:
+        """Return where the elbow is, m, and its velocity, m/s, base frame, at angles ``(6,)`` rad and speeds rad/s.
+
+        It is the point where upper arm and forearm meet in the arm's table: without the width of the links.
+        """
+        turn, lift = float(q[0]), float(q[1])
+        c1, s1, c2, s2 = math.cos(turn), math.sin(turn), self.a2 * math.cos(lift), self.a2 * math.sin(lift)
+        out, around, up = -s2 * float(qd[1]), c2 * float(qd[0]), c2 * float(qd[1])
+        return (c2 * c1, c2 * s1, self.d1 + s2), (out * c1 - around * s1, out * s1 + around * c1, up)
+
     def jacobian(self, q: Numbers, tcp: Numbers | None = None) -> Array:
         """Return ``(6, 6)``: joint speeds in rad/s to the tool's velocity in m/s and rad/s, base frame."""
         chain = self._chain(q, tcp)

@@ -28,12 +28,16 @@ def folder_findings(system: System, arguments: RunArguments) -> Iterator[CheckFi
         _file(system, "nodes.yaml", lambda _: _parameters(system)),
         _file(system, "view.rviz", lambda path: f"{len(read_yaml(path, 'RViz file') or {})} sections"),
     ]
-    yield from files
+    said: set[str] = set()
+    for found in files:  # one fault, one line: what a file cannot be held against is not its own fault
+        if found.state == "ok" or found.measured not in said:
+            yield found
+        said.add(found.measured)
     if not twin:
         with suppress(BidError):  # of a file, and said above
             yield limits_finding(system)
     driver = tried("driver", lambda: _driver(system, arguments), f"correct {system.folder / FILE}")
-    if driver.measured not in {found.measured for found in files}:  # one fault, one line
+    if driver.measured not in said:
         yield driver
 
 
@@ -59,6 +63,8 @@ def _cameras(system: System, path: Path, twin: bool) -> str:
     load_cameras(path, names, not twin)  # what is not used today has to be valid all the same
     found = load_cameras(path, names, twin)
     check_depths(system.task.cameras, found)
+    for item in found.values():
+        item.check_not_moved()
     return ", ".join(
         f"{item.name}: {item.source} {item.address * (item.source != 'twin')}".rstrip() for item in found.values()
     )

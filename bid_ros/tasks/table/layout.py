@@ -96,9 +96,9 @@ def _circle(item: SceneObject, speed: float, random: np.random.Generator) -> Cir
 def _apart(one: SceneObject, at: Array, other: SceneObject, there: Array) -> bool:
     if "mark" in (one.shape, other.shape):
         return True
-    return math.dist(at, there[:2]) >= _radius(one) + _radius(other) + APART
+    return math.dist(at, there[:2]) >= radius_of(one) + radius_of(other) + APART
 
 
-def _radius(item: SceneObject) -> float:
+def radius_of(item: SceneObject) -> float:
     """Radius of a circle around what it covers of the table, m."""
     return item.size[0] / 2 if item.shape in ("cylinder", "sphere") else math.hypot(item.size[0], item.size[1]) / 2

@@ -10,11 +10,12 @@ import numpy as np
 from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.control.trajectory import MotionLimits, Move, Trajectory, turn_to
 from bid_ros.core.errors import BidError
-from bid_ros.core.objects import SuccessRule
+from bid_ros.core.objects import SceneObject, SuccessRule
 from bid_ros.core.rotation import DOWN_6D, matrix_from_6d, matrix_from_vector, matrix_to_6d
 from bid_ros.core.task import Task
 from bid_ros.sim.twin import Array
 from bid_ros.tasks.base import Demonstrator, Style
+from bid_ros.tasks.table.layout import object_layout, radius_of
 
 STYLE: Final = "push"
 FINGERS: Final = 0.011  # m from the tool's axis to the face that pushes
@@ -22,6 +23,7 @@ BEHIND: Final = 0.025  # m between fingers and object before the push
 OVER: Final = 0.05  # m of the tool over the highest object on the way there
 FLOOR: Final = 0.005  # m of the tool over the floor of the workspace, at least, while it pushes
 PUSHED_AT: Final = 0.6  # share of the object's height: the hand stays over most objects, and they do not tip
+INSIDE: Final = 0.02  # m from the edge of a mark on which the object has room, however it is turned on its way
 BACK: Final = 0.05  # m back from the object after the push
 FREE, DOWN, PUSH = (MotionLimits(speed, 0.5, 5.0) for speed in (0.18, 0.12, 0.08))
 TURN: Final = MotionLimits(0.8, 2.0, 20.0)  # rad
@@ -43,28 +45,31 @@ class Pusher(PlannedTeleoperator):
         self._task, self._rule = task, rule
         self._items = {item.name: item for item in task.objects}
 
-    def plan(self, tool: Array, bodies: Mapping[str, Array], now_ns: int) -> None:
+    def plan(self, tool: Array, bodies: Mapping[str, Array], now_ns: int, angles: Mapping[str, float]) -> None:
         """Plan a demonstration that begins at ``now_ns``.
 
         Args:
             tool: ``(3,)`` m, base frame.
             bodies: positions ``(3,)`` m, base frame, of object and mark.
             now_ns: ROS time.
+            angles: by which object and mark are turned, rad.
 
         Raises:
             BidError: the tool would leave the workspace.
         """
         item, mark, limits = self._items[self._rule.object], self._items[self._rule.target], self._task.limits
         at, middle = bodies[item.name][:2], bodies[mark.name][:2]
-        inner = [max(mark.size[axis] / 2 - item.reach(np.eye(3)[axis].tolist()), 0.0) for axis in (0, 1)]
-        goal = middle + np.clip(at - middle, np.negative(inner), inner)
+        own, around = (_turned(angles[name]) for name in (item.name, mark.name))
+        inner = np.maximum(np.array(mark.size[:2]) / 2 - radius_of(item) - INSIDE, 0.0)
+        goal = middle + around @ np.clip(around.T @ (at - middle), np.negative(inner), inner)
         way = goal - at
         length = float(np.linalg.norm(way))
         ahead = way / length if length > 1e-3 else np.array([1.0, 0.0])
-        apart = FINGERS + item.reach([*ahead.tolist(), 0.0])
+        seen = own.T @ ahead  # in the object's own axes
+        apart, touched = FINGERS + item.reach([*seen, 0.0]), FINGERS + _surface(item, seen)
         low = max(limits.workspace_min[2] + FLOOR, PUSHED_AT * item.height)
         high = max(float(tool[2]), low + OVER + max(thing.height for thing in self._task.objects))
-        behind, end = at - (apart + BEHIND) * ahead, goal - apart * ahead
+        behind, end = at - (apart + BEHIND) * ahead, goal - touched * ahead
         points = [np.append(behind, high), np.append(behind, low), np.append(end, low)]
         back = end - BACK * ahead
         self._check([*points, np.append(back, low)])
@@ -99,6 +104,20 @@ def _across(angle: float) -> Array:
     return matrix_to_6d(matrix_from_vector(np.array([0.0, 0.0, turned])) @ matrix_from_6d(DOWN_6D))
 
 
+def _turned(angle: float) -> Array:
+    """Return the rotation ``(2, 2)`` of an angle in rad."""
+    return matrix_from_vector(np.array([0.0, 0.0, angle]))[:2, :2]
+
+
+def _surface(item: SceneObject, direction: Array) -> float:
+    """How far from its middle a line in a direction ``(2,)``, in its own axes, leaves it, m. Of a turned bar that is
+    much less than how far the bar reaches.
+    """
+    if item.shape in ("cylinder", "sphere"):
+        return item.size[0] / 2
+    return float((np.array(item.size[:2]) / 2 / np.maximum(np.abs(direction), 1e-9)).min())
+
+
 def push_demonstrator(task: Task) -> Demonstrator | None:
     """Return how a script demonstrates a task that asks for an object on a mark; None if it does not."""
     items = {item.name: item for item in task.objects}
@@ -114,5 +133,6 @@ def _plan(
     if style != STYLE:
         raise BidError(f"demonstration style is '{style}'; valid is {STYLE}")
     pusher = Pusher(task, rule)
-    pusher.plan(tool, bodies, now_ns)
+    poses = object_layout(task.objects, seed).poses  # what a demonstrator is told has no turns
+    pusher.plan(tool, bodies, now_ns, {name: turn for name, (_, turn) in poses.items()})
     return pusher

@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,6 +70,16 @@ def test_tool_is_a_pose_in_the_flange_frame() -> None:
     for q in random_angles(100, 1):
         expected = by_denavit_hartenberg(q) @ transform(TCP)
         np.testing.assert_allclose(transform(UR5E.forward(q, TCP)), expected, atol=1e-9)
+
+
+def test_elbow_lies_where_the_table_puts_it_and_its_velocity_is_the_derivative() -> None:
+    step = 1e-6
+    short = replace(UR5E, a3=0.0, d4=0.0, d5=0.0, d6=0.0)  # its flange is the elbow
+    for q, qd in zip(random_angles(100, 7), random_angles(100, 8), strict=True):
+        place, velocity = UR5E.elbow(q, qd)
+        np.testing.assert_allclose(place, short.forward(q)[:3], atol=1e-12)
+        moved = [np.array(UR5E.elbow(q + way * step * qd, qd)[0]) for way in (-1.0, 1.0)]
+        np.testing.assert_allclose(velocity, (moved[1] - moved[0]) / (2 * step), atol=1e-7)
 
 
 def test_jacobian_is_the_derivative_of_forward() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from bid_ros.core.errors import ArmError, TaskError
 from bid_ros.core.objects import SceneObject, SuccessRule
+from bid_ros.core.rotation import matrix_from_6d, quaternion_from_matrix
 from bid_ros.robots.franka.model import LIMBS
 from bid_ros.robots.gripper import GripperThresholds
 from bid_ros.sim.limbs import ToolReach
@@ -18,6 +19,7 @@ from bid_ros.tasks.base import PENDING, STEP_NS
 from bid_ros.tasks.registry import build_score, build_stage, kind_of
 from bid_ros.tasks.table.furniture import ObjectScene
 from bid_ros.tasks.table.layout import object_layout
+from bid_ros.tasks.table.pushing import push_demonstrator
 from bid_ros.tasks.twins import scene_model
 
 UP = np.array([0.0, 0.0, 0.0, 1.0])
@@ -240,5 +242,26 @@ def test_a_grasp_in_lockstep_lifts_what_it_holds(task):
         assert "success" in outcomes and not any(outcomes[:160])
         assert stage.bodies["block"][2] == pytest.approx(0.14, abs=0.01)
         assert stage.width == pytest.approx(0.04, abs=0.003)
+    finally:
+        stage.close()
+
+
+@pytest.mark.parametrize(("rule", "seed"), [("above", 3), ("inside", 6)])
+def test_a_turned_bar_is_pushed_to_its_place_on_a_turned_mark(rule, seed):
+    bar = replace(BLOCK, size=(0.16, 0.04, 0.05), start_min=(0.42, -0.1), start_max=(0.48, 0.1), start_turn=1.57)
+    mark = replace(
+        MARK, size=(0.2, 0.3) if rule == "inside" else (0.03, 0.4), start_min=(0.6, 0.0), start_max=(0.6, 0.0)
+    )
+    mark = replace(mark, start_turn=0.5 if rule == "inside" else 0.0)
+    task = table(objects=(bar, mark), success=(SuccessRule("block", rule, "mark"),))
+    stage = build_stage(task, GripperThresholds(0.03, 0.07))
+    try:
+        stage.begin(seed, np.array([0.45, 0.0, 0.28]), 0.0)
+        pusher = push_demonstrator(task).plan("push", seed, stage.measured[0], stage.bodies, 0)
+        outcome, times = "", iter(np.arange(0.0, pusher.duration, STEP_NS / 1e9))
+        while not outcome and (time_s := next(times, None)) is not None:
+            position, rotation, width, _ = pusher.pose_at(time_s)
+            outcome = stage.step(position, quaternion_from_matrix(matrix_from_6d(rotation)), width)
+        assert outcome == "success", stage.bodies
     finally:
         stage.close()

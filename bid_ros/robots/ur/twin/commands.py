@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import JOINT_LIMIT
 from bid_ros.robots.ur.twin.joint_motions import ServoJ
 from bid_ros.robots.ur.twin.moves import MoveJ, StopL
@@ -61,6 +62,15 @@ def _within_limits(program: ControlProgram) -> None:
     program.write_int(1, all(abs(angle) <= JOINT_LIMIT for angle in program.doubles_in(0, 6)))
 
 
+def _freedrive(program: ControlProgram) -> None:
+    """Let a person guide the arm. Every axis is free: those that a client wants fixed cannot be."""
+    if program.doubles_in(0, 6) != (0.0,) * 6 or any(program.int_in(number) != 1 for number in range(1, 7)):
+        raise ArmError(
+            "freedriveMode: the twin frees all axes alone; valid are free_axes of ones and a feature of zeros"
+        )
+    program.robot.set_free()
+
+
 COMMANDS: Final[Mapping[int, Callable[[ControlProgram], None]]] = {
     1: _move_j,
     11: partial(_servo, False),
@@ -71,6 +81,13 @@ COMMANDS: Final[Mapping[int, Callable[[ControlProgram], None]]] = {
     34: _stop_j,
     35: lambda program: program.watch(*program.doubles_in(0, 1)),
     37: _within_limits,
-    # The ends of force, teach and freedrive mode, which never begin here. Scripts call them to be sure.
-    **dict.fromkeys((7, 19, 53), lambda program: None),
+    7: lambda program: None,  # the end of force mode, which never begins here: scripts call it to be sure
+    18: lambda program: program.robot.set_free(),  # teach_mode: freedrive_mode by its older name
+    52: _freedrive,
+    **dict.fromkeys((19, 53), lambda program: program.robot.hold_again()),
 }
+
+
+def commands(e_series: bool) -> Mapping[int, Callable[[ControlProgram], None]]:
+    """Return the commands of a controller; PolyScope below 5.10 has no ``freedrive_mode``, but ``teach_mode``."""
+    return COMMANDS if e_series else {number: act for number, act in COMMANDS.items() if number != 52}

@@ -52,7 +52,7 @@ OUTPUT_TYPES: Final[Mapping[str, str]] = {
     "joint_control_output": "VECTOR6D",
     **{f"{which}_TCP_{name}": "VECTOR6D" for which in ("actual", "target") for name in ("pose", "speed")},
     "actual_TCP_force": "VECTOR6D",
-    "actual_tool_accelerometer": "VECTOR3D",
+    **dict.fromkeys(("actual_tool_accelerometer", "elbow_position", "elbow_velocity"), "VECTOR3D"),
     **dict.fromkeys(("ft_raw_wrench", "payload_inertia"), "VECTOR6D"),
     "payload_cog": "VECTOR3D",
     **dict.fromkeys(("payload", "actual_execution_time", "actual_momentum", "actual_robot_current"), "DOUBLE"),

@@ -9,7 +9,7 @@ from typing import Final
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import Kinematics
-from bid_ros.robots.ur.twin.commands import COMMANDS
+from bid_ros.robots.ur.twin.commands import commands
 from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.fields import OUTPUT_TYPES, FieldTable, Inputs
 from bid_ros.robots.ur.twin.plant import Plant
@@ -123,7 +123,9 @@ class UrMachine:
             LOG.warning("UR twin: an uploaded program does not run: %s", refusal)
             return
         self.end_program("another program was started")
-        self._program = ControlProgram(COMMANDS, self.robot, self.inputs, self.outputs, 1.0 / self.config.rate)
+        self._program = ControlProgram(
+            commands(self.config.e_series), self.robot, self.inputs, self.outputs, 1.0 / self.config.rate
+        )
         self.runtime = RuntimeState.PLAYING
 
     def stop_by_script(self) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import Kinematics, ToolKinematics
 from bid_ros.robots.ur.pose import Array, Numbers
-from bid_ros.robots.ur.twin.joint_motions import Hold, RunningMotion, StopJ
+from bid_ros.robots.ur.twin.joint_motions import Hold, RunningMotion, ServoJ, StopJ
 from bid_ros.robots.ur.twin.plant import Plant
 
 STOP_DECELERATION: Final = 15.0  # rad/s^2, when a program ends or a protective stop is triggered
@@ -40,18 +40,32 @@ class Robot:
         self.speed_fraction = self._pace = 1.0
         self._paced = self.qd  # speeds in the time of the motion, which the slider makes slower
         self._motion: RunningMotion = Hold()
+        self._free = False
 
     @property
     def arrived(self) -> bool:
-        """Whether the motion has come to its end."""
-        return self._motion.done
+        """Whether the motion has come to its end. In freedrive each is over at once: the arm follows none."""
+        return self._free or self._motion.done
 
     def start(self, motion: RunningMotion) -> None:
         """Let ``motion`` take over from the next cycle on."""
         self._motion = motion
 
+    def set_free(self) -> None:
+        """Let a person guide the arm, which follows no motion until :meth:`hold_again`, :meth:`stop` or the brakes."""
+        self._free = True
+
+    def hold_again(self) -> None:
+        """End freedrive: the arm holds where it was left, but for a servo that still runs, which draws on at it."""
+        if self._free:
+            self._take_actual()
+            if not isinstance(self._motion, ServoJ):
+                self.start(Hold())
+        self._free = False
+
     def stop(self) -> None:
         """Bring the arm to rest as the controller does when a program ends."""
+        self._free = False
         self._paced = self.qd
         self.start(StopJ(STOP_DECELERATION))
 
@@ -70,10 +84,10 @@ class Robot:
 
     def brake(self, dt: float) -> None:
         """Pass one cycle of ``dt`` s with the brakes closed."""
+        self._free = False
         self.plant.hold(dt)
         self.start(Hold())
-        self.q, self.qd = self.plant.joint_positions.copy(), np.zeros(6)
-        self._paced = self.qd
+        self._take_actual()
 
     def cycle(self, dt: float) -> None:
         """Pass one cycle of ``dt`` s.
@@ -82,6 +96,9 @@ class Robot:
             ArmError: if the motion cannot go on or the arm does not follow; the caller has to stop it.
         """
         before = self.qd
+        if self._free:
+            self._yield(dt)
+            return
         self._pace += min(max(self.speed_fraction - self._pace, -dt / SLIDER_S), dt / SLIDER_S)
         if self._pace > 0:
             self.q, self._paced = self._motion.step(self.q, self._paced, dt * self._pace)
@@ -92,9 +109,19 @@ class Robot:
         deviation = np.abs(self.q - actual)
         worst = int(deviation.argmax())
         if deviation[worst] > DEVIATION_LIMIT:
-            self.q, self.qd = actual.copy(), np.zeros(6)
-            self._paced = self.qd
+            self._take_actual()
             raise ArmError(
                 f"joint {worst + 1} is {deviation[worst]:.2f} rad off its path; valid is up to {DEVIATION_LIMIT}: "
                 "something is in the way"
             )
+
+    def _yield(self, dt: float) -> None:
+        """Pass one cycle of ``dt`` s in freedrive: the motors carry the arm's weight, and slow what pushes it."""
+        self.plant.step(self.plant.joint_positions.copy(), np.zeros(6), dt)
+        self._take_actual()
+        self.qdd = np.zeros(6)
+
+    def _take_actual(self) -> None:
+        """Command the arm to rest where it is."""
+        self.q, self.qd = self.plant.joint_positions.copy(), np.zeros(6)
+        self._paced = self.qd

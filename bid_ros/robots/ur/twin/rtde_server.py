@@ -193,6 +193,8 @@ def write_outputs(machine: UrMachine) -> None:
     outputs.set("actual_qd", *qd.tolist())
     outputs.set("actual_TCP_pose", *tool.forward(q).tolist())
     outputs.set("target_TCP_pose", *tool.forward(robot.q).tolist())
+    for name, values in zip(("elbow_position", "elbow_velocity"), tool.arm.elbow(q, qd), strict=True):
+        outputs.set(name, *values)
     jacobian = tool.jacobian(q)
     outputs.set("actual_TCP_speed", *(jacobian @ qd).tolist())
     outputs.set("target_TCP_speed", *(jacobian @ robot.qd).tolist())

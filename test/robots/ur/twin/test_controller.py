@@ -11,7 +11,7 @@ from ur_twin import TwinProcess, free_address, wait_until
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
-from bid_ros.robots.ur.twin.commands import COMMANDS
+from bid_ros.robots.ur.twin.commands import COMMANDS, commands
 from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.controller import UrController
 from bid_ros.robots.ur.twin.machine import SAFETY_BITS, RobotMode, RuntimeState, SafetyMode, UrMachine
@@ -24,6 +24,8 @@ HOME = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
 PERIOD = 0.002
 READY, DONE = 1, 2
 MOVE_J, SERVO_J, SERVO_STOP, SERVO_L, SET_TCP, STOP_J, WATCHDOG, STOP_SCRIPT = 1, 11, 16, 24, 29, 34, 35, 255
+TEACH, END_TEACH, FREEDRIVE, END_FREEDRIVE = 18, 19, 52, 53
+ALL_FREE = (1,) * 6
 WITHIN_LIMITS, GET_JOINT_TORQUES, GET_POSE = 37, 38, 43
 
 
@@ -160,6 +162,61 @@ def test_stop_ends_an_asynchronous_move(asynchronous):
     assert hand.still or asynchronous
     hand.until(lambda: hand.still, 1.0)
     assert hand.machine.runtime is RuntimeState.PLAYING and hand.q[0] < 4.0
+
+
+@pytest.mark.parametrize(("begin", "end"), [(FREEDRIVE, END_FREEDRIVE), (TEACH, END_TEACH)])
+def test_in_freedrive_a_person_moves_the_arm_and_the_client_does_not(begin, end):
+    hand = Hand()
+    target = np.array(HOME) + 0.3
+    assert hand.call(begin, *[0.0] * 6, ints=ALL_FREE)
+    assert hand.call(MOVE_J, *target, 1.0, 5.0, ints=(0,)) and hand.call(MOVE_J, *target, 1.0, 5.0, ints=(1,))
+    hand.cycles(300)
+    np.testing.assert_array_equal(hand.q, HOME)
+    guided = np.array(HOME) + 1.0  # further than an arm may leave a path that it follows
+    hand.plant.joint_positions = guided
+    assert hand.call(end)
+    hand.cycles(300)
+    assert (hand.machine.robot_mode, hand.machine.safety_mode) == (RobotMode.RUNNING, SafetyMode.NORMAL)
+    np.testing.assert_array_equal(hand.q, guided)
+    assert hand.call(MOVE_J, *target, 1.0, 5.0, ints=(0,))  # the same program drives it again
+    np.testing.assert_allclose(hand.q, target, atol=1e-12)
+
+
+def test_a_servo_that_was_not_ended_draws_on_at_the_arm_after_freedrive():
+    hand = Hand()
+    target = np.array(HOME) + 0.1
+    hand.write(SERVO_J, *target, 0.0, 0.0, PERIOD, 0.05, 600.0)
+    hand.until(lambda: np.allclose(hand.q, target, atol=1e-5))
+    assert hand.call(FREEDRIVE, *[0.0] * 6, ints=ALL_FREE)
+    hand.plant.joint_positions = np.array(HOME)
+    hand.cycles(300)
+    np.testing.assert_array_equal(hand.q, HOME)
+    assert hand.call(END_FREEDRIVE)
+    hand.until(lambda: np.allclose(hand.q, target, atol=1e-5))
+    assert hand.hardest() < 40.0 + 1e-6
+
+
+def test_an_arm_with_mass_yields_in_freedrive_and_stays_where_it_is_left():
+    hand = Hand(plant=standing_arm(HOME))
+    push = hand.plant._data.xfrc_applied[hand.plant._model.body("tool0").id]
+    assert hand.call(FREEDRIVE, *[0.0] * 6, ints=ALL_FREE)
+    hand.cycles(250)
+    np.testing.assert_allclose(hand.q, HOME, atol=1e-6)  # its motors carry its weight
+    push[1] = 30.0  # N
+    hand.until(lambda: abs(hand.q[0] - HOME[0]) > 0.05)
+    push[1] = 0.0
+    assert hand.call(END_FREEDRIVE)
+    left = hand.q
+    hand.cycles(250)
+    np.testing.assert_allclose(hand.q, left, atol=0.01)
+    assert hand.machine.safety_mode is SafetyMode.NORMAL
+
+
+def test_freedrive_along_some_axes_is_refused_and_an_old_controller_has_none(caplog):
+    hand = Hand()
+    assert not hand.call(FREEDRIVE, *[0.0] * 6, ints=(1, 1, 0, 1, 1, 1))
+    assert "the twin frees all axes alone; valid are free_axes of ones" in caplog.text
+    assert FREEDRIVE in commands(e_series=True) and FREEDRIVE not in commands(e_series=False)
 
 
 @pytest.mark.parametrize(("joint", "within"), [(6.2, 1), (7.0, 0)])
