@@ -209,6 +209,8 @@ def _check_places(topics: BagTopics, task: Task) -> None:
             raise TaskError(
                 f"data: topics: action '{item.name}' is '{NEXT}', but the task observes no {item.kind} of that name"
             )
+    if topics.episodes.gap and set(topics.action.values()) == {NEXT}:
+        raise TaskError("data: topics: episodes come from gaps, but no action is a command; valid is another way")
     if NEXT in topics.observation.values():
         raise TaskError(f"data: topics: an observation is '{NEXT}'; valid is that of an action alone")
 

@@ -118,21 +118,21 @@ def test_what_is_commanded_as_a_twist_or_not_at_all_is_the_next_measured_pose(ba
     assert np.abs(found.actions[:-1, :3] - seen[1:])[gaps].max() < 0.002
 
 
-@pytest.mark.parametrize(("place", "unit"), [("/my_arm/goal", "rad"), ("/my_arm/joint_targets", "deg"), ("next", "rad")])
+@pytest.mark.parametrize(("place", "unit"), [("/my_arm/goal", "rad"), ("/my_arm/joint_targets", "deg")])
 def test_joints_are_taken_by_name_and_from_trajectories(bag, place, unit):
-    changed = {"observation": [TASK["observation"][0], JOINTS], "action": [{**JOINTS, "name": "goal"}]}
-    changed["action"][0]["name"] = "arm" if place == "next" else "goal"
-    topics = {**TOPICS, "observation": {"wrist": "/cam_left/image_raw", "arm": "/my_arm/joint_states"}}
-    topics["action"] = {changed["action"][0]["name"]: place}
-    task = {**TASK, **changed, "data": {"topics": topics, "unit": {"goal": unit} if place != "next" else {}}}
-    found = load_dataset(bag, parse_task(task))
+    topics = {
+        "observation": {"wrist": "/cam_left/image_raw", "arm": "/my_arm/joint_states"},
+        "action": {"goal": place},
+        "episodes": {"topic": "/rec"},
+    }
+    seen_and_done = {"observation": [TASK["observation"][0], JOINTS], "action": [{**JOINTS, "name": "goal"}]}
+    found = load_dataset(bag, parse_task({**TASK, **seen_and_done, "data": {"topics": topics, "unit": {"goal": unit}}}))
     at = seconds(found)
-    moving = (at > 1.25) & (at < 3.9)
-    told = np.array([told_at(each)[2] for each in at])
+    moving = (at > 1.3) & (at < 3.8)
     seen = np.array([told_at(each - LAG_S)[2] for each in at])
     assert np.abs(found.observations["arm"] - seen)[moving].max() < 0.02
-    wanted = seen[1:][moving[1:]] if place == "next" else told[moving]
-    assert np.abs(found.actions[:-1][moving[1:]] - wanted if place == "next" else found.actions[moving] - wanted).max() < 0.02
+    wanted = np.array([told_at(each)[2] for each in at])
+    assert np.abs(found.actions - wanted)[moving].max() < 0.02
 
 
 def test_stamps_of_another_clock_give_way_to_times_of_receipt(tmp_path, capsys):

@@ -40,7 +40,7 @@ class Samples:
         return Series.of(self._stamps, self._values, self._linked)
 
     def _follow(self, stamp_ns: int, message: Any) -> None:
-        """Take a trajectory: from its first point on it replaces what was commanded before."""
+        """Take a trajectory. It replaces what was commanded for later, as a controller does."""
         assert self._link.place is not None, "a trajectory has a place"
         after, points = trajectory(self._link.feature, message, self._link.place)
         if not after:

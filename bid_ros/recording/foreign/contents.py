@@ -5,10 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bid_ros.core.bag_mapping import BagTopics, place_of
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
-from bid_ros.recording.foreign.episodes import read_foreign_episodes, says_success
+from bid_ros.recording.foreign.episodes import check_said
 from bid_ros.recording.foreign.links import is_foreign, links_of, mapping_of
 from bid_ros.recording.reader import BagReader
 
@@ -43,16 +42,14 @@ def foreign_contents(bags: Iterable[Path], task: Task) -> ForeignContents | None
     told: list[bool] = []
     for reader in _readable(bags, task):
         with reader:
-            if not is_foreign(reader, task):
+            if not is_foreign(reader, task) or not sum(reader.counts.values()):
                 continue
             links = links_of(reader, task)
             notes |= dict.fromkeys(links.notes)
             named = {link.place.topic for link in (*links.observation, *links.action) if link.place}
-            left |= set(reader.topics) - {reader.recorded_name(topic) for topic in named | _asked(mapping)}
-            told.append(says_success(mapping, reader.path))
-            # Files beside a bag are of its episodes, or of none.
-            if mapping.episodes.table or (mapping.success and mapping.success.file):
-                read_foreign_episodes(reader, mapping, links)
+            said, ended = check_said(reader, mapping, links)
+            left |= set(reader.topics) - {reader.recorded_name(topic) for topic in named | said}
+            told.append(ended)
     unread = (f"the task file names no {', '.join(sorted(left))}",) if left else ()
     return ForeignContents(tuple(notes), unread, all(told)) if told else None
 
@@ -62,9 +59,3 @@ def _readable(bags: Iterable[Path], task: Task) -> Iterator[BagReader]:
         with suppress(RecordingError):
             yield BagReader(bag, task.recorded_names)
 
-
-def _asked(mapping: BagTopics) -> set[str]:
-    """Return the topics that say episodes and success."""
-    rule, ended = mapping.episodes, mapping.success
-    texts = [rule.topic, *(str(value) for value in (rule.begin, rule.end)), ended.topic if ended else ""]
-    return {place_of(text).topic for text in texts if text.startswith("/")}

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -11,12 +10,14 @@ from bid_ros.core.bag_mapping import BagEpisodes, BagSuccess, BagTopics, Place, 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
 from bid_ros.recording.episodes import RecordedEpisode
-from bid_ros.recording.foreign.links import Links, first_message
+from bid_ros.recording.foreign.links import Links, check_topic, first_message
 from bid_ros.recording.foreign.messages import body_of
 from bid_ros.recording.foreign.tables import Span, read_spans, read_success
 from bid_ros.recording.reader import BagReader
 
 UNSAID: Final = "nothing says how it ended"
+BOUNDS: Final = "the begin and end of episodes"
+ENDS: Final = "the success of episodes"
 
 
 def read_foreign_episodes(reader: BagReader, mapping: BagTopics, links: Links) -> tuple[RecordedEpisode, ...]:
@@ -33,11 +34,26 @@ def read_foreign_episodes(reader: BagReader, mapping: BagTopics, links: Links) -
     )
 
 
-def says_success(mapping: BagTopics, bag: Path) -> bool:
-    """Whether anything says how the episodes of a bag ended."""
-    if mapping.success is not None or not mapping.episodes.table:
-        return mapping.success is not None
-    return any(span.success is not None for span in read_spans(bag, mapping.episodes.table, (0, 1 << 62)))
+def check_said(reader: BagReader, mapping: BagTopics, links: Links) -> tuple[frozenset[str], bool]:
+    """Return the topics that say episodes and success, and whether anything says success.
+
+    Raises:
+        RecordingError: a topic is missing, or has no value; or a file is of other episodes.
+    """
+    rule, ended = mapping.episodes, mapping.success
+    found = []
+    for text, said in ((rule.topic, BOUNDS), (ended.topic if ended else "", ENDS)):
+        if text:
+            next(values_of(reader, place_of(text), links, said), None)
+            found.append(place_of(text).topic)
+    for value in (rule.begin, rule.end):
+        if str(value).startswith("/"):
+            found.append(place_of(str(value)).topic)
+            check_topic(reader, found[-1], BOUNDS)
+    if rule.table or (ended and ended.file):  # files beside a bag are of its episodes, or of none
+        read_foreign_episodes(reader, mapping, links)
+    spans = read_spans(reader.path, rule.table, reader.span_ns) if rule.table else []
+    return frozenset(found), ended is not None or any(span.success is not None for span in spans)
 
 
 def _episode(number: int, span: Span, told: bool) -> RecordedEpisode:
@@ -67,10 +83,7 @@ def _spans(reader: BagReader, rule: BagEpisodes, links: Links) -> list[Span]:
 
 def _between_gaps(reader: BagReader, gap_s: float, links: Links) -> list[Span]:
     """Return the runs of commands between pauses of more than ``gap_s``."""
-    if not links.commanded:
-        raise RecordingError("episodes come from gaps, but no topic of a command is named; valid is another way")
-    header = (lambda item: None) if links.by_receipt else (lambda item: item.header_ns)
-    stamps = np.sort(np.array([header(item) or item.stamp_ns for item in reader.raw(links.commanded)], dtype=np.int64))
+    stamps = np.sort(np.array([links.raw_ns(item) for item in reader.raw(links.commanded)], dtype=np.int64))
     if not len(stamps):
         return []
     cuts = np.flatnonzero(np.diff(stamps) > gap_s * NANOSECONDS)
@@ -84,15 +97,15 @@ def _events(reader: BagReader, rule: BagEpisodes, links: Links) -> Iterator[tupl
     if rule.topic:
         place = place_of(rule.topic)
         words = {word(rule.begin): True, word(rule.end): False}
-        for stamp, value in values_of(reader, place, links, "the begin and end of episodes"):
+        for stamp, value in values_of(reader, place, links, BOUNDS):
             if word(value) in words:
                 yield stamp, words[word(value)]
         return
     places = {place_of(str(text)).topic: begins for text, begins in ((rule.begin, True), (rule.end, False))}
     for topic in places:
-        first_message(reader, Place(topic, topic), "the begin or end of episodes")
-    for item in reader.messages(places):
-        yield links.stamp_ns(item), places[item.topic]
+        check_topic(reader, topic, BOUNDS)
+    for item in reader.raw(places):  # of any type, as an event of a service is
+        yield links.raw_ns(item), places[item.topic]
 
 
 def _from_events(events: Iterator[tuple[int, bool]]) -> list[Span]:
@@ -134,7 +147,7 @@ def _ends(reader: BagReader, rule: BagSuccess | None, spans: Sequence[Span], lin
         return [span.success for span in spans]
     if rule.file:
         return read_success(reader.path, rule.file, [span.name for span in spans])
-    said = list(values_of(reader, place_of(rule.topic), links, "the success of episodes"))
+    said = list(values_of(reader, place_of(rule.topic), links, ENDS))
     nexts = [*(span.start_ns for span in spans[1:]), None]
     ended: list[bool | None] = []
     for span, until in zip(spans, nexts, strict=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 from bid_ros.cameras.depth import read_image
@@ -21,7 +22,7 @@ from bid_ros.recording.foreign.messages import (
     numbers,
     twist_numbers,
 )
-from bid_ros.recording.reader import BagMessage, BagReader
+from bid_ros.recording.reader import BagMessage, BagReader, RawMessage
 
 FIRST: Final = 100  # messages of a topic among which one must hold a feature
 AWRY_NS: Final = NANOSECONDS  # from a message's stamp to its receipt; more is another clock
@@ -77,6 +78,10 @@ class Links:
         header = getattr(getattr(item.message, "header", None), "stamp", None)
         stamp = 0 if header is None or self.by_receipt else int(header.sec) * NANOSECONDS + int(header.nanosec)
         return stamp or item.stamp_ns
+
+    def raw_ns(self, item: RawMessage) -> int:
+        """Time of a message that is not decoded, ns, likewise."""
+        return (None if self.by_receipt else item.header_ns) or item.stamp_ns
 
     @property
     def commanded(self) -> tuple[str, ...]:
@@ -187,6 +192,9 @@ class _Trial:
         """Note what becomes of the size and the rate of a camera."""
         assert link.place is not None, "it was found"
         feature, topic = link.feature, link.place.topic
+        if not (hasattr(item.message, "encoding") or hasattr(item.message, "format")):
+            kind = self._reader.topics[self._reader.recorded_name(topic)]
+            raise RecordingError(f"'{topic}' is no image, as '{feature.name}' is: it has type {kind}")
         try:
             height, width = read_image(feature, item.message, topic).shape[:2]
         except CameraError as error:
@@ -211,16 +219,26 @@ def first_message(reader: BagReader, place: Place, said: str, feature: Feature |
     Raises:
         RecordingError: the bag lacks the topic, or it has no such message; or it cannot be read.
     """
-    name = reader.recorded_name(place.topic)
-    if name not in reader.topics:
-        kind = _alike(reader, place.topic)
-        raise RecordingError(f"bag {reader.path} has no topic {place.topic}, which is to hold {said}; {kind}")
-    for item, _ in zip(reader.messages([place.topic]), range(FIRST), strict=False):
-        if feature is None or carries_joints(item.message, place, feature):
-            return item
+    name = check_topic(reader, place.topic, said)
     if not reader.counts.get(name):
         raise RecordingError(f"bag {reader.path} has no message on {place.topic}, which is to hold {said}")
-    raise RecordingError(f"bag {reader.path}: {place.text} for {said} is in none of the first messages of the topic")
+    first: BagMessage | None = None
+    for item in islice(reader.messages([place.topic]), FIRST):
+        first = first or item
+        if feature is None or carries_joints(item.message, place, feature):
+            return item
+    if first is None:
+        raise RecordingError(f"bag {reader.path} has no picture on {place.topic}, which is to hold {said}")
+    return first
+
+
+def check_topic(reader: BagReader, topic: str, said: str) -> str:
+    """Return the recorded name of a topic. Raises RecordingError if the bag lacks it."""
+    name = reader.recorded_name(topic)
+    if name not in reader.topics:
+        there = _alike(reader, topic)
+        raise RecordingError(f"bag {reader.path} has no topic {topic}, which is to hold {said}; {there}")
+    return name
 
 
 def _alike(reader: BagReader, topic: str) -> str:

@@ -40,6 +40,8 @@ class Series:
             values: n samples.
             linked: for each sample, whether a motion leads to it from the one before. None: if it is near.
         """
+        if not stamps:
+            return cls(np.zeros(0, dtype=np.int64), np.zeros((0, 1)), np.zeros(0, dtype=np.bool_))
         times = np.array(stamps, dtype=np.int64)
         kept = np.ones(len(times), dtype=np.bool_)
         kept[1:] = times[1:] > np.maximum.accumulate(times)[:-1]
