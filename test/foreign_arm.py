@@ -5,7 +5,6 @@ The arm follows what it is told ``LAG_S`` later. It is told to move from 1 s to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,25 +77,20 @@ def _xyz(values: Any) -> dict[str, float]:
     return {axis: float(value) for axis, value in zip("xyz", values, strict=True)}
 
 
-def write_bag(
-    path: Path, drop: Callable[[str, float], bool] = lambda topic, seconds: False, off_s: float = 0.0
-) -> Path:
+def write_bag(path: Path, off_s: float = 0.0) -> Path:
     """Record the arm.
 
     Args:
         path: folder of the bag.
-        drop: tells which topics are left out.
         off_s: of the clock of the stamps from that of the recorder.
     """
     encoders = {kind: Encoder(kind) for kind in set(TYPES.values())}
     with BagWriter(path) as writer:
         for topic, kind in TYPES.items():
-            if not drop(topic):
-                writer.add_topic(topic, encoders[kind].definition)
+            writer.add_topic(topic, encoders[kind].definition)
         for seconds, topic, values in sorted(_messages(off_s), key=lambda item: item[0]):
-            if not drop(topic):
-                data = encoders[TYPES[topic]].encode(values)
-                assert writer.write(topic, START + round(seconds * SECOND), data)
+            data = encoders[TYPES[topic]].encode(values)
+            assert writer.write(topic, START + round(seconds * SECOND), data)
     return path
 
 

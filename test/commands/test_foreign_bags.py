@@ -87,7 +87,9 @@ def test_rows_are_what_the_arm_was_told_and_did(bag):
 )
 def test_episodes_come_from_a_topic_gaps_or_a_table(bag, rule, count):
     (bag / "times.csv").write_text("start,end\n0.5,4.5\n6.5,10.5\n")
-    (bag.parent / "epoch.csv").write_text(f"bag,start,end\nmonday,{START / SECOND + 0.5:.1f},{START / SECOND + 4:.1f}\n")
+    (bag.parent / "epoch.csv").write_text(
+        f"bag,start,end\nmonday,{START / SECOND + 0.5:.1f},{START / SECOND + 4:.1f}\n"
+    )
     found = load_dataset(bag, parse_task(content({"episodes": rule})))
     assert found.episodes == count
     assert seconds(found)[0] == pytest.approx(MOVES[0][0], abs=0.35), "still rows are left out"
@@ -147,7 +149,10 @@ def test_stamps_of_another_clock_give_way_to_times_of_receipt(tmp_path, capsys):
 
 
 BAD = {
-    "no topic": ({"observation": {"tool_position": "/arm/pose"}}, "has no topic /arm/pose, which is to hold observation"),
+    "no topic": (
+        {"observation": {"tool_position": "/arm/pose"}},
+        "has no topic /arm/pose, which is to hold observation",
+    ),
     "empty": ({"action": {"tool_position": "/my_arm/nothing"}}, "has no topic /my_arm/nothing"),
     "type": ({"observation": {"tool_position": "/rec"}}, "/rec is not understood for 'tool_position'; valid is a pose"),
     "no image": ({"observation": {"wrist": "/my_arm/ee_pose"}}, "'/my_arm/ee_pose' is no image"),

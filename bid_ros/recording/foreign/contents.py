@@ -58,4 +58,3 @@ def _readable(bags: Iterable[Path], task: Task) -> Iterator[BagReader]:
     for bag in bags:
         with suppress(RecordingError):
             yield BagReader(bag, task.recorded_names)
-

@@ -1,6 +1,6 @@
 """Rows on the task's grid from a bag of anybody's robot."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
