@@ -101,7 +101,7 @@ def _messages(off_s: float) -> list[tuple[float, str, dict[str, Any]]]:
         (place, width, joints), (told, wanted, goal) = told_at(at - LAG_S), told_at(at)
         head = _stamped(at, off_s)
         turn = {"x": 1.0, "y": 0.0, "z": 0.0, "w": 0.0}
-        position = [joints[2], joints[0], width / 2, joints[1], width / 2]
+        position = [joints[1], joints[0], width / 2, joints[2], width / 2]
         found.append((at + 0.002, "/my_arm/joint_states", {"header": head, "name": JOINTS, "position": position}))
         pose = {"position": _xyz(place), "orientation": turn}
         found.append((at + 0.003, "/my_arm/ee_pose", {"header": head, "pose": pose}))

@@ -15,7 +15,7 @@ Value = bool | int | str
 
 
 @dataclass(frozen=True)
-class Place:
+class BagPlace:
     """A field of the messages of a topic.
 
     Attributes:
@@ -31,7 +31,7 @@ class Place:
     columns: tuple[int | str, ...] = ()
 
 
-def place_of(text: str) -> Place:
+def place_of(text: str) -> BagPlace:
     """Return the place that a text like ``/arm/state:tool.pose`` or ``/joint_states[elbow, 2]`` names.
 
     Raises:
@@ -47,7 +47,7 @@ def place_of(text: str) -> Place:
         if not parts:
             raise TaskError(f"place '{text}' names no value; valid is a range like 0:3, its end left out")
     columns = tuple(int(part) if part.isdigit() else part for part in parts) if found[3] is not None else ()
-    return Place(text, found[1], tuple(found[2].split(".")) if found[2] else (), columns)
+    return BagPlace(text, found[1], tuple(found[2].split(".")) if found[2] else (), columns)
 
 
 @settings(error=TaskError)

@@ -8,16 +8,16 @@ import numpy as np
 
 from bid_ros.core.feature import Feature
 from bid_ros.core.task import Task
-from bid_ros.recording.foreign.links import Link, Links, measured
+from bid_ros.recording.foreign.links import FeatureLink, FeatureLinks, measured
 from bid_ros.recording.foreign.messages import body_of, carries_joints, is_trajectory, trajectory
-from bid_ros.recording.foreign.series import Known, Series, Stamps, Values
+from bid_ros.recording.foreign.series import Known, SampleSeries, Stamps, Values
 from bid_ros.recording.reader import BagReader
 
 
 class Samples:
     """Collects what the messages of a topic say of one feature."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: FeatureLink) -> None:
         self._link = link
         self._stamps: list[int] = []
         self._values: list[Values] = []
@@ -35,9 +35,9 @@ class Samples:
             return
         self._add(stamp_ns, self._link.numbers(message), False)
 
-    def series(self) -> Series:
+    def series(self) -> SampleSeries:
         """Return the samples in the order of time."""
-        return Series.of(self._stamps, self._values, self._linked)
+        return SampleSeries.of(self._stamps, self._values, self._linked)
 
     def _follow(self, stamp_ns: int, message: Any) -> None:
         """Take a trajectory. It replaces what was commanded for later, as a controller does."""
@@ -49,8 +49,8 @@ class Samples:
         now = self._at(begin)
         while self._stamps and self._stamps[-1] >= begin:
             del self._stamps[-1], self._values[-1], self._linked[-1]
-        if now is not None:  # the motion to the first point begins where the arm was told to be
-            self._add(begin, *now)
+        # The motion to the first point begins where the arm was told to be; the first motion of all is at its point.
+        self._add(begin, *(now or (points[0] * self._link.scale + self._link.offset, False)))
         for at, point in zip(after, points, strict=True):
             self._add(stamp_ns + at, point * self._link.scale + self._link.offset, at > 0)
 
@@ -71,8 +71,8 @@ class Samples:
 
 
 def read_series(
-    reader: BagReader, links: Links, wanted: Sequence[Link], start_ns: int | None = None, stop_ns: int | None = None
-) -> dict[str, Series]:
+    reader: BagReader, links: FeatureLinks, wanted: Sequence[FeatureLink], start_ns: int | None = None, stop_ns: int | None = None
+) -> dict[str, SampleSeries]:
     """Return what a bag says of some features, by name.
 
     Args:
@@ -85,7 +85,7 @@ def read_series(
         RecordingError: a message does not hold its feature, or the bag is damaged.
     """
     found = {link.feature.name: Samples(link) for link in wanted}
-    by_topic: dict[str, list[Link]] = {}
+    by_topic: dict[str, list[FeatureLink]] = {}
     for link in wanted:
         assert link.place is not None, "what is read has a place"
         by_topic.setdefault(link.place.topic, []).append(link)
@@ -95,7 +95,7 @@ def read_series(
     return {name: samples.series() for name, samples in found.items()}
 
 
-def read_commands(reader: BagReader, links: Links) -> dict[str, Series]:
+def read_commands(reader: BagReader, links: FeatureLinks) -> dict[str, SampleSeries]:
     """Return what a bag commands, by the name of the action; of twists the velocities. Raises as :func:`read_series`.
 
     They are those of the whole bag: what was commanded long before an episode may still hold in it.
@@ -104,7 +104,7 @@ def read_commands(reader: BagReader, links: Links) -> dict[str, Series]:
 
 
 def actions_at(
-    stamps: Stamps, task: Task, links: Links, commands: Mapping[str, Series], states: Mapping[str, Series]
+    stamps: Stamps, task: Task, links: FeatureLinks, commands: Mapping[str, SampleSeries], states: Mapping[str, SampleSeries]
 ) -> tuple[Values, Known, list[str]]:
     """Return the actions ``(T, D)`` at some times, whether each is known, and what stands for something else.
 
@@ -128,12 +128,12 @@ def actions_at(
 
 
 def _action(
-    link: Link,
+    link: FeatureLink,
     stamps: Stamps,
     task: Task,
-    links: Links,
-    commands: Mapping[str, Series],
-    states: Mapping[str, Series],
+    links: FeatureLinks,
+    commands: Mapping[str, SampleSeries],
+    states: Mapping[str, SampleSeries],
 ) -> tuple[Values, Known]:
     if link.follows:
         seen = measured(links.observation, link)
@@ -149,8 +149,8 @@ def _until_commanded(
     values: Values,
     known: Known,
     stamps: Stamps,
-    links: Links,
-    states: Mapping[str, Series],
+    links: FeatureLinks,
+    states: Mapping[str, SampleSeries],
     said: list[str],
 ) -> tuple[Values, Known]:
     """Let the measured opening stand for the commanded one before the first command."""

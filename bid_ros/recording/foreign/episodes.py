@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.core.bag_mapping import BagEpisodes, BagSuccess, BagTopics, Place, place_of, word
+from bid_ros.core.bag_mapping import BagEpisodes, BagSuccess, BagTopics, BagPlace, place_of, word
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
 from bid_ros.recording.episodes import RecordedEpisode
-from bid_ros.recording.foreign.links import Links, check_topic, first_message
+from bid_ros.recording.foreign.links import FeatureLinks, check_topic, first_message
 from bid_ros.recording.foreign.messages import body_of
-from bid_ros.recording.foreign.tables import Span, read_spans, read_success
+from bid_ros.recording.foreign.tables import EpisodeSpan, read_spans, read_success
 from bid_ros.recording.reader import BagReader
 
 UNSAID: Final = "nothing says how it ended"
@@ -20,7 +20,7 @@ BOUNDS: Final = "the begin and end of episodes"
 ENDS: Final = "the success of episodes"
 
 
-def read_foreign_episodes(reader: BagReader, mapping: BagTopics, links: Links) -> tuple[RecordedEpisode, ...]:
+def read_foreign_episodes(reader: BagReader, mapping: BagTopics, links: FeatureLinks) -> tuple[RecordedEpisode, ...]:
     """Return the episodes of a bag in the order of time. Without a word on success each is one.
 
     Raises:
@@ -34,7 +34,7 @@ def read_foreign_episodes(reader: BagReader, mapping: BagTopics, links: Links) -
     )
 
 
-def check_said(reader: BagReader, mapping: BagTopics, links: Links) -> tuple[frozenset[str], bool]:
+def check_said(reader: BagReader, mapping: BagTopics, links: FeatureLinks) -> tuple[frozenset[str], bool]:
     """Return the topics that say episodes and success, and whether anything says success.
 
     Raises:
@@ -56,7 +56,7 @@ def check_said(reader: BagReader, mapping: BagTopics, links: Links) -> tuple[fro
     return frozenset(found), ended is not None or any(span.success is not None for span in spans)
 
 
-def _episode(number: int, span: Span, told: bool) -> RecordedEpisode:
+def _episode(number: int, span: EpisodeSpan, told: bool) -> RecordedEpisode:
     good = span.success if told else True
     return RecordedEpisode(
         index=number,
@@ -71,17 +71,17 @@ def _episode(number: int, span: Span, told: bool) -> RecordedEpisode:
     )
 
 
-def _spans(reader: BagReader, rule: BagEpisodes, links: Links) -> list[Span]:
+def _spans(reader: BagReader, rule: BagEpisodes, links: FeatureLinks) -> list[EpisodeSpan]:
     if rule.table:
         return read_spans(reader.path, rule.table, reader.span_ns)
     if rule.gap is not None:
         return _between_gaps(reader, rule.gap, links)
     if rule.topic or str(rule.begin).startswith("/"):
         return _from_events(_events(reader, rule, links))
-    return [Span("0", *reader.span_ns)]
+    return [EpisodeSpan("0", *reader.span_ns)]
 
 
-def _between_gaps(reader: BagReader, gap_s: float, links: Links) -> list[Span]:
+def _between_gaps(reader: BagReader, gap_s: float, links: FeatureLinks) -> list[EpisodeSpan]:
     """Return the runs of commands between pauses of more than ``gap_s``."""
     stamps = np.sort(np.array([links.raw_ns(item) for item in reader.raw(links.commanded)], dtype=np.int64))
     if not len(stamps):
@@ -89,10 +89,10 @@ def _between_gaps(reader: BagReader, gap_s: float, links: Links) -> list[Span]:
     cuts = np.flatnonzero(np.diff(stamps) > gap_s * NANOSECONDS)
     firsts, lasts = [0, *(cuts + 1)], [*cuts, len(stamps) - 1]
     runs = [(int(stamps[first]), int(stamps[last])) for first, last in zip(firsts, lasts, strict=True)]
-    return [Span(str(number), *run) for number, run in enumerate(run for run in runs if run[0] < run[1])]
+    return [EpisodeSpan(str(number), *run) for number, run in enumerate(run for run in runs if run[0] < run[1])]
 
 
-def _events(reader: BagReader, rule: BagEpisodes, links: Links) -> Iterator[tuple[int, bool]]:
+def _events(reader: BagReader, rule: BagEpisodes, links: FeatureLinks) -> Iterator[tuple[int, bool]]:
     """Yield time (ns) of each event, and whether it begins an episode; those of other values are left out."""
     if rule.topic:
         place = place_of(rule.topic)
@@ -108,19 +108,19 @@ def _events(reader: BagReader, rule: BagEpisodes, links: Links) -> Iterator[tupl
         yield links.raw_ns(item), places[item.topic]
 
 
-def _from_events(events: Iterator[tuple[int, bool]]) -> list[Span]:
+def _from_events(events: Iterator[tuple[int, bool]]) -> list[EpisodeSpan]:
     """Pair begins and ends. A topic may repeat its value; one that ends with the bag has no end."""
-    spans: list[Span] = []
+    spans: list[EpisodeSpan] = []
     for stamp, begins in events:
         running = bool(spans) and spans[-1].end_ns is None
         if begins and not running:
-            spans.append(Span(str(len(spans)), stamp, None))
+            spans.append(EpisodeSpan(str(len(spans)), stamp, None))
         elif running and not begins:
             spans[-1] = replace(spans[-1], end_ns=stamp)
     return spans
 
 
-def values_of(reader: BagReader, place: Place, links: Links, said: str) -> Iterator[tuple[int, Any]]:
+def values_of(reader: BagReader, place: BagPlace, links: FeatureLinks, said: str) -> Iterator[tuple[int, Any]]:
     """Yield time (ns) and value of each message that has one, such as ``data`` of a Bool or a String.
 
     Raises:
@@ -141,7 +141,7 @@ def values_of(reader: BagReader, place: Place, links: Links, said: str) -> Itera
         yield links.stamp_ns(item), value
 
 
-def _ends(reader: BagReader, rule: BagSuccess | None, spans: Sequence[Span], links: Links) -> Sequence[bool | None]:
+def _ends(reader: BagReader, rule: BagSuccess | None, spans: Sequence[EpisodeSpan], links: FeatureLinks) -> Sequence[bool | None]:
     """Return whether each episode succeeded; None: nothing says it."""
     if rule is None:
         return [span.success for span in spans]

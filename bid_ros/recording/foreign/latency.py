@@ -14,8 +14,8 @@ from bid_ros.core.task import Task
 from bid_ros.recording.episodes import RecordedEpisode
 from bid_ros.recording.foreign.commands import read_commands, read_series
 from bid_ros.recording.foreign.episodes import read_foreign_episodes
-from bid_ros.recording.foreign.links import Link, Links, is_foreign, links_of, mapping_of, measured
-from bid_ros.recording.foreign.series import Series, Stamps, Values
+from bid_ros.recording.foreign.links import FeatureLink, FeatureLinks, is_foreign, links_of, mapping_of, measured
+from bid_ros.recording.foreign.series import SampleSeries, Stamps, Values
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.rows import LAG_NS
 
@@ -96,13 +96,13 @@ def _measured(reader: BagReader, task: Task) -> tuple[dict[str, list[float]], in
     return found, len(episodes)
 
 
-def _states(reader: BagReader, links: Links, episode: RecordedEpisode, wanted: list[Link]) -> Mapping[str, Series]:
+def _states(reader: BagReader, links: FeatureLinks, episode: RecordedEpisode, wanted: list[FeatureLink]) -> Mapping[str, SampleSeries]:
     assert episode.end_ns is not None, "episodes with an end"
     once = {link.feature.name: link for link in wanted}
     return read_series(reader, links, list(once.values()), episode.start_ns - LAG_NS, episode.end_ns + 2 * LAG_NS)
 
 
-def _lag_s(command: Series, state: Series, link: Link, episode: RecordedEpisode) -> float | None:
+def _lag_s(command: SampleSeries, state: SampleSeries, link: FeatureLink, episode: RecordedEpisode) -> float | None:
     """Return by how many s a state follows its command in an episode; None: it cannot be told."""
     assert episode.end_ns is not None, "episodes with an end"
     grid = np.arange(episode.start_ns, episode.end_ns, STEP_NS, dtype=np.int64)
@@ -119,7 +119,7 @@ def _lag_s(command: Series, state: Series, link: Link, episode: RecordedEpisode)
     return _shift_s(wanted - wanted.mean(axis=0), moved)
 
 
-def _motion(series: Series, grid: Stamps, is_velocity: bool) -> Values:
+def _motion(series: SampleSeries, grid: Stamps, is_velocity: bool) -> Values:
     """Return the velocity ``(T, d)`` on a grid, smoothed."""
     seconds, at = (series.stamps - grid[0]) * 1e-9, (grid - grid[0]) * 1e-9
     values = np.stack([np.interp(at, seconds, column) for column in series.values.T], axis=-1)

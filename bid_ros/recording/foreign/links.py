@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bid_ros.cameras.depth import read_image
 from bid_ros.cameras.image import resize_crop
-from bid_ros.core.bag_mapping import NEXT, BagTopics, Place, place_of
+from bid_ros.core.bag_mapping import NEXT, BagTopics, BagPlace, place_of
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import CameraError, RecordingError
 from bid_ros.core.feature import Feature
@@ -29,7 +29,7 @@ AWRY_NS: Final = NANOSECONDS  # from a message's stamp to its receipt; more is a
 
 
 @dataclass(frozen=True)
-class Link:
+class FeatureLink:
     """Where a feature of a task is in a bag.
 
     Attributes:
@@ -40,7 +40,7 @@ class Link:
     """
 
     feature: Feature
-    place: Place | None
+    place: BagPlace | None
     scale: float = 1.0
     offset: float = 0.0
     twist: bool = False
@@ -59,7 +59,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Links:
+class FeatureLinks:
     """Those of all features of a task in one bag.
 
     Attributes:
@@ -68,8 +68,8 @@ class Links:
         notes: one sentence for each thing that is read otherwise than it may seem.
     """
 
-    observation: tuple[Link, ...]
-    action: tuple[Link, ...]
+    observation: tuple[FeatureLink, ...]
+    action: tuple[FeatureLink, ...]
     by_receipt: bool
     notes: tuple[str, ...]
 
@@ -100,7 +100,7 @@ def is_foreign(reader: BagReader, task: Task) -> bool:
     return mapping_of(task) is not None and not own
 
 
-def links_of(reader: BagReader, task: Task) -> Links:
+def links_of(reader: BagReader, task: Task) -> FeatureLinks:
     """Return where the features of a task are in a bag, tried on the first messages of each topic.
 
     Raises:
@@ -117,18 +117,18 @@ def links_of(reader: BagReader, task: Task) -> Links:
     _check_followed(observed, commanded)
     found = _stamp_problem(reader, (*observed, *commanded))
     notes = (*tried.notes, *([found] if found else []), *_following(commanded, task))
-    return Links(observed, commanded, bool(found), notes)
+    return FeatureLinks(observed, commanded, bool(found), notes)
 
 
-def _link(feature: Feature, text: str | None, task: Task) -> Link:
+def _link(feature: Feature, text: str | None, task: Task) -> FeatureLink:
     if text is None:  # a vector says itself where it is
         path = tuple(feature.field.split("."))
-        return Link(feature, Place(f"{feature.topic}:{feature.field}", feature.topic, path))
+        return FeatureLink(feature, BagPlace(f"{feature.topic}:{feature.field}", feature.topic, path))
     units = {} if task.data is None else task.data.unit
     scale, offset = conversion(units[feature.name], feature.kind, feature.name, task.limits) if (
         feature.name in units
     ) else (1.0, 0.0)  # fmt: skip
-    return Link(feature, None if text == NEXT else place_of(text), scale, offset)
+    return FeatureLink(feature, None if text == NEXT else place_of(text), scale, offset)
 
 
 class _Trial:
@@ -140,7 +140,7 @@ class _Trial:
         self._frames: dict[str, str] = {}
         self.notes: list[str] = []
 
-    def link(self, link: Link, group: str) -> Link:
+    def link(self, link: FeatureLink, group: str) -> FeatureLink:
         place, feature = link.place, link.feature
         if place is None:
             return link
@@ -161,7 +161,7 @@ class _Trial:
                 )
         return link
 
-    def _parts(self, link: Link, item: BagMessage, said: str) -> tuple[object, ...]:
+    def _parts(self, link: FeatureLink, item: BagMessage, said: str) -> tuple[object, ...]:
         place, feature = link.place, link.feature
         assert place is not None, "it was found"
         if link.twist:
@@ -188,7 +188,7 @@ class _Trial:
             self.notes.append(f"poses in frame '{frame}' are taken as in '{feature.frame}'")
         self._frames[frame] = text
 
-    def _picture(self, link: Link, item: BagMessage) -> None:
+    def _picture(self, link: FeatureLink, item: BagMessage) -> None:
         """Note what becomes of the size and the rate of a camera."""
         assert link.place is not None, "it was found"
         feature, topic = link.feature, link.place.topic
@@ -213,7 +213,7 @@ class _Trial:
             )
 
 
-def first_message(reader: BagReader, place: Place, said: str, feature: Feature | None = None) -> BagMessage:
+def first_message(reader: BagReader, place: BagPlace, said: str, feature: Feature | None = None) -> BagMessage:
     """Return the first message of a topic that may hold a feature.
 
     Raises:
@@ -248,7 +248,7 @@ def _alike(reader: BagReader, topic: str) -> str:
     return f"it has {', '.join(names[:8])}{more}" if names else "it holds no topic"
 
 
-def _check_followed(observed: Sequence[Link], commanded: Sequence[Link]) -> None:
+def _check_followed(observed: Sequence[FeatureLink], commanded: Sequence[FeatureLink]) -> None:
     """Raise RecordingError unless what follows the measured pose is measured."""
     for link in commanded:
         if link.twist and measured(observed, link) is None:
@@ -258,14 +258,14 @@ def _check_followed(observed: Sequence[Link], commanded: Sequence[Link]) -> None
             )
 
 
-def measured(observed: Sequence[Link], link: Link) -> Link | None:
+def measured(observed: Sequence[FeatureLink], link: FeatureLink) -> FeatureLink | None:
     """Return the observation that measures an action: that of its name, else the only one of its kind."""
     same = [item for item in observed if item.feature.kind == link.feature.kind]
     named = [item for item in same if item.feature.name == link.feature.name]
     return named[0] if named else same[0] if len(same) == 1 else None
 
 
-def _stamp_problem(reader: BagReader, links: Sequence[Link]) -> str:
+def _stamp_problem(reader: BagReader, links: Sequence[FeatureLink]) -> str:
     """Return why times of receipt count, not the stamps of the messages; empty if the stamps do."""
     for topic in dict.fromkeys(link.place.topic for link in links if link.place is not None):
         first = next(reader.raw([topic]), None)
@@ -275,7 +275,7 @@ def _stamp_problem(reader: BagReader, links: Sequence[Link]) -> str:
     return ""
 
 
-def _following(commanded: Sequence[Link], task: Task) -> Iterator[str]:
+def _following(commanded: Sequence[FeatureLink], task: Task) -> Iterator[str]:
     for link in commanded:
         if link.follows:
             way = f"commanded as a twist on {link.place.topic}" if link.place else "not commanded"
@@ -284,7 +284,7 @@ def _following(commanded: Sequence[Link], task: Task) -> Iterator[str]:
             )
 
 
-def fitted(link: Link, message: Any) -> Any:
+def fitted(link: FeatureLink, message: Any) -> Any:
     """Return the picture of a message in the size of its feature. Raises CameraError."""
     assert link.place is not None, "a picture has a place"
     return resize_crop(read_image(link.feature, message, link.place.topic), None, link.feature.shape)

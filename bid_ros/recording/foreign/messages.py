@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.bag_mapping import Place
+from bid_ros.core.bag_mapping import BagPlace
 from bid_ros.core.errors import ObservationError, RecordingError
 from bid_ros.core.feature import Feature
 from bid_ros.core.poses import pose_arrays
@@ -24,7 +24,7 @@ UNDERSTOOD: Final = (
 )
 
 
-def body_of(message: Any, place: Place) -> Any:
+def body_of(message: Any, place: BagPlace) -> Any:
     """Return what a place names of a message, without what only wraps it. None: a list on the way there is empty.
 
     Raises:
@@ -54,7 +54,7 @@ def fields_of(message: Any) -> tuple[str, ...]:
     return tuple(name for name in getattr(message, "__dataclass_fields__", {}) if name[0] != "_")
 
 
-def is_twist(message: Any, place: Place) -> bool:
+def is_twist(message: Any, place: BagPlace) -> bool:
     """Whether a place holds a velocity, linear and angular."""
     body = body_of(message, place)
     return hasattr(body, "linear") and hasattr(body, "angular")
@@ -65,14 +65,14 @@ def frame_of(message: Any) -> str:
     return str(getattr(getattr(message, "header", None), "frame_id", "")).lstrip("/")
 
 
-def carries_joints(message: Any, place: Place, feature: Feature) -> bool:
+def carries_joints(message: Any, place: BagPlace, feature: Feature) -> bool:
     """Whether a message may hold a feature: several publishers share a topic of joints, each with its own."""
     names = list(getattr(body_of(message, place), "name", ()))
     wanted = [part for part in place.columns if isinstance(part, str)] or list(feature.names)
     return not names or not wanted or any(name in names for name in wanted)
 
 
-def numbers(feature: Feature, message: Any, place: Place) -> tuple[Values, tuple[Part, ...]]:
+def numbers(feature: Feature, message: Any, place: BagPlace) -> tuple[Values, tuple[Part, ...]]:
     """Return the numbers of a feature in a message, and which of its parts they are.
 
     A gripper of several values is their sum: each finger says its own way.
@@ -103,17 +103,17 @@ def numbers(feature: Feature, message: Any, place: Place) -> tuple[Values, tuple
     return values, parts
 
 
-def twist_numbers(message: Any, place: Place) -> Values:
+def twist_numbers(message: Any, place: BagPlace) -> Values:
     """Return linear (m/s) and angular (rad/s) velocity ``(6,)``."""
     body = body_of(message, place)
     return np.array([getattr(part, axis) for part in (body.linear, body.angular) for axis in "xyz"], dtype=np.float64)
 
 
-def trajectory(feature: Feature, message: Any, place: Place) -> tuple[list[int], list[Values]]:
+def trajectory(feature: Feature, message: Any, place: BagPlace) -> tuple[list[int], list[Values]]:
     """Return the times of the points of a joint trajectory after its begin, ns, and their joints."""
     body = body_of(message, place)
     points = [SimpleNamespace(name=list(body.joint_names), position=point.positions) for point in body.points]
-    values = [numbers(feature, point, Place(place.text, place.topic, (), place.columns))[0] for point in points]
+    values = [numbers(feature, point, BagPlace(place.text, place.topic, (), place.columns))[0] for point in points]
     return [stamp_to_ns(point.time_from_start) for point in body.points], values
 
 
@@ -122,7 +122,7 @@ def is_trajectory(body: Any) -> bool:
     return hasattr(body, "joint_names") and hasattr(body, "points")
 
 
-def _taken(feature: Feature, body: Any, place: Place) -> tuple[Values, tuple[Part, ...]]:
+def _taken(feature: Feature, body: Any, place: BagPlace) -> tuple[Values, tuple[Part, ...]]:
     if hasattr(body, "translation") and hasattr(body, "rotation"):
         body = SimpleNamespace(position=body.translation, orientation=body.rotation)
     if hasattr(body, "orientation") and hasattr(body, "position"):
@@ -143,14 +143,14 @@ def _taken(feature: Feature, body: Any, place: Place) -> tuple[Values, tuple[Par
     raise RecordingError(f"{place.text} is a pose; '{feature.name}' of kind {feature.kind} is none of its parts")
 
 
-def _turn(quaternion: Values, place: Place) -> Values:
+def _turn(quaternion: Values, place: BagPlace) -> Values:
     norm = float(np.linalg.norm(quaternion))
     if not abs(norm - 1) < 0.01:
         raise RecordingError(f"{place.text} has a quaternion of length {norm:.3g}; valid is 1")
     return matrix_to_6d(matrix_from_quaternion(quaternion))
 
 
-def _joints(feature: Feature, body: Any, place: Place) -> tuple[Values, tuple[Part, ...]]:
+def _joints(feature: Feature, body: Any, place: BagPlace) -> tuple[Values, tuple[Part, ...]]:
     names, values = list(body.name), np.asarray(body.position, dtype=np.float64)
     wanted: Sequence[Part] = place.columns or feature.names
     if not wanted and feature.kind == "gripper":
@@ -170,7 +170,7 @@ def _joints(feature: Feature, body: Any, place: Place) -> tuple[Values, tuple[Pa
     )
 
 
-def _flat(feature: Feature, value: Any, place: Place, names: Sequence[str] = ()) -> tuple[Values, tuple[Part, ...]]:
+def _flat(feature: Feature, value: Any, place: BagPlace, names: Sequence[str] = ()) -> tuple[Values, tuple[Part, ...]]:
     """Return the values of an array, or the number, that a place names."""
     try:
         array = all_numbers(value) if feature.kind == "vector" else np.asarray(value)

@@ -14,8 +14,8 @@ from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.episodes import RecordedEpisode, unwanted
 from bid_ros.recording.foreign.commands import actions_at, read_commands, read_series
 from bid_ros.recording.foreign.episodes import read_foreign_episodes
-from bid_ros.recording.foreign.links import Link, Links, fitted, links_of, mapping_of
-from bid_ros.recording.foreign.series import NEAR_NS, Series, Stamps
+from bid_ros.recording.foreign.links import FeatureLink, FeatureLinks, fitted, links_of, mapping_of
+from bid_ros.recording.foreign.series import NEAR_NS, SampleSeries, Stamps
 from bid_ros.recording.outcomes import SUCCESS
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.rows import LAG_NS, segments_of
@@ -52,7 +52,7 @@ def read_foreign(
 
 
 def _read_episode(
-    reader: BagReader, episode: RecordedEpisode, task: Task, links: Links, commands: Mapping[str, Series]
+    reader: BagReader, episode: RecordedEpisode, task: Task, links: FeatureLinks, commands: Mapping[str, SampleSeries]
 ) -> tuple[list[Dataset], list[str]]:
     assert episode.end_ns is not None, "wanted episodes have an end"
     begin, end = episode.start_ns, episode.end_ns
@@ -84,7 +84,7 @@ def _read_episode(
     return segments_of(episode, rows, stamps[good], actions[good], person, task, reasons), reasons
 
 
-def _doubts(links: Links, commands: Mapping[str, Series], states: Mapping[str, Series], task: Task) -> list[str]:
+def _doubts(links: FeatureLinks, commands: Mapping[str, SampleSeries], states: Mapping[str, SampleSeries], task: Task) -> list[str]:
     """Return what is hardly in rad or m. Raises RecordingError for joints, which would be trained as rad."""
     units = {} if task.data is None else task.data.unit
     found: list[str] = []
@@ -108,7 +108,7 @@ class _Picker:
         stamps: ``(T,)`` of the rows, ns.
     """
 
-    def __init__(self, link: Link, stamps: Stamps) -> None:
+    def __init__(self, link: FeatureLink, stamps: Stamps) -> None:
         self._link, self._stamps = link, stamps
         self._last: tuple[int, Any] | None = None
         self._row = 0
@@ -145,7 +145,7 @@ class _Picker:
 
 
 def _pictures(
-    reader: BagReader, links: Links, stamps: Stamps, around: tuple[int, int]
+    reader: BagReader, links: FeatureLinks, stamps: Stamps, around: tuple[int, int]
 ) -> dict[str, tuple[Any, NDArray[np.bool_]]]:
     """Return the pictures nearest to some times, by the name of the camera, and whether each is near enough."""
     pickers = {link.place.topic: _Picker(link, stamps) for link in _cameras(links) if link.place is not None}
@@ -157,12 +157,12 @@ def _pictures(
     return {names[topic]: (picker.found, picker.near) for topic, picker in pickers.items()}
 
 
-def _begin(reader: BagReader, links: Links, begin_ns: int, around: tuple[int, int]) -> int:
+def _begin(reader: BagReader, links: FeatureLinks, begin_ns: int, around: tuple[int, int]) -> int:
     """Return the time of the first picture of the first camera from a time on; that time if there is none."""
     topics = [link.place.topic for link in _cameras(links)[:1] if link.place is not None]
     times = (links.stamp_ns(item) for item in (reader.messages(topics, *around) if topics else ()))
     return next((stamp for stamp in times if stamp >= begin_ns), begin_ns)
 
 
-def _cameras(links: Links) -> list[Link]:
+def _cameras(links: FeatureLinks) -> list[FeatureLink]:
     return [link for link in links.observation if link.feature.kind == "image"]

@@ -18,7 +18,7 @@ NEAR_NS: Final = 80_000_000  # from a row to what was observed, as live
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class SampleSeries:
     """Samples in the order of time.
 
     Attributes:
@@ -32,7 +32,7 @@ class Series:
     linked: Known
 
     @classmethod
-    def of(cls, stamps: list[int], values: list[Values], linked: list[bool] | None = None) -> "Series":
+    def of(cls, stamps: list[int], values: list[Values], linked: list[bool] | None = None) -> "SampleSeries":
         """Return the series of samples; one that is not newer than the one before it is left out.
 
         Args:

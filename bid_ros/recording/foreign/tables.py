@@ -26,7 +26,7 @@ WORDS: Final = {
 
 
 @dataclass(frozen=True)
-class Span:
+class EpisodeSpan:
     """When an episode was.
 
     Attributes:
@@ -66,7 +66,7 @@ def files_state(bag: Path, mapping: BagTopics) -> tuple[str, ...]:
     return tuple(found)
 
 
-def read_spans(bag: Path, name: str, span_ns: tuple[int, int]) -> list[Span]:
+def read_spans(bag: Path, name: str, span_ns: tuple[int, int]) -> list[EpisodeSpan]:
     """Return the episodes of a table of times.
 
     Args:
@@ -78,7 +78,7 @@ def read_spans(bag: Path, name: str, span_ns: tuple[int, int]) -> list[Span]:
         RecordingError: there is no such file, it is no table, or its times are outside of the bag or overlap.
     """
     path = found_beside(bag, name, "table of times")
-    spans: list[Span] = []
+    spans: list[EpisodeSpan] = []
     for number, row in enumerate(_of_bag(_rows(path, ("start", "end")), bag, path)):
         start, end = (
             _time(row[column], span_ns, f"{path}: {column} of episode {number}") for column in ("start", "end")
@@ -94,7 +94,7 @@ def read_spans(bag: Path, name: str, span_ns: tuple[int, int]) -> list[Span]:
             raise RecordingError(f"{said} overlaps the one before it; valid are episodes in order, one after the other")
         success = row.get("success") or ""
         ended = _success(success, f"{path}: episode {number}") if success else None
-        spans.append(Span(row.get("episode") or str(number), start, end, ended))
+        spans.append(EpisodeSpan(row.get("episode") or str(number), start, end, ended))
     return spans
 
 
