@@ -71,7 +71,11 @@ class Samples:
 
 
 def read_series(
-    reader: BagReader, links: FeatureLinks, wanted: Sequence[FeatureLink], start_ns: int | None = None, stop_ns: int | None = None
+    reader: BagReader,
+    links: FeatureLinks,
+    wanted: Sequence[FeatureLink],
+    start_ns: int | None = None,
+    stop_ns: int | None = None,
 ) -> dict[str, SampleSeries]:
     """Return what a bag says of some features, by name.
 
@@ -104,7 +108,11 @@ def read_commands(reader: BagReader, links: FeatureLinks) -> dict[str, SampleSer
 
 
 def actions_at(
-    stamps: Stamps, task: Task, links: FeatureLinks, commands: Mapping[str, SampleSeries], states: Mapping[str, SampleSeries]
+    stamps: Stamps,
+    task: Task,
+    links: FeatureLinks,
+    commands: Mapping[str, SampleSeries],
+    states: Mapping[str, SampleSeries],
 ) -> tuple[Values, Known, list[str]]:
     """Return the actions ``(T, D)`` at some times, whether each is known, and what stands for something else.
 

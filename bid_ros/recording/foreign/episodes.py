@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.core.bag_mapping import BagEpisodes, BagSuccess, BagTopics, BagPlace, place_of, word
+from bid_ros.core.bag_mapping import BagEpisodes, BagPlace, BagSuccess, BagTopics, place_of, word
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
 from bid_ros.recording.episodes import RecordedEpisode
@@ -141,7 +141,9 @@ def values_of(reader: BagReader, place: BagPlace, links: FeatureLinks, said: str
         yield links.stamp_ns(item), value
 
 
-def _ends(reader: BagReader, rule: BagSuccess | None, spans: Sequence[EpisodeSpan], links: FeatureLinks) -> Sequence[bool | None]:
+def _ends(
+    reader: BagReader, rule: BagSuccess | None, spans: Sequence[EpisodeSpan], links: FeatureLinks
+) -> Sequence[bool | None]:
     """Return whether each episode succeeded; None: nothing says it."""
     if rule is None:
         return [span.success for span in spans]

@@ -96,7 +96,9 @@ def _measured(reader: BagReader, task: Task) -> tuple[dict[str, list[float]], in
     return found, len(episodes)
 
 
-def _states(reader: BagReader, links: FeatureLinks, episode: RecordedEpisode, wanted: list[FeatureLink]) -> Mapping[str, SampleSeries]:
+def _states(
+    reader: BagReader, links: FeatureLinks, episode: RecordedEpisode, wanted: list[FeatureLink]
+) -> Mapping[str, SampleSeries]:
     assert episode.end_ns is not None, "episodes with an end"
     once = {link.feature.name: link for link in wanted}
     return read_series(reader, links, list(once.values()), episode.start_ns - LAG_NS, episode.end_ns + 2 * LAG_NS)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bid_ros.cameras.depth import read_image
 from bid_ros.cameras.image import resize_crop
-from bid_ros.core.bag_mapping import NEXT, BagTopics, BagPlace, place_of
+from bid_ros.core.bag_mapping import NEXT, BagPlace, BagTopics, place_of
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import CameraError, RecordingError
 from bid_ros.core.feature import Feature

@@ -84,7 +84,9 @@ def _read_episode(
     return segments_of(episode, rows, stamps[good], actions[good], person, task, reasons), reasons
 
 
-def _doubts(links: FeatureLinks, commands: Mapping[str, SampleSeries], states: Mapping[str, SampleSeries], task: Task) -> list[str]:
+def _doubts(
+    links: FeatureLinks, commands: Mapping[str, SampleSeries], states: Mapping[str, SampleSeries], task: Task
+) -> list[str]:
     """Return what is hardly in rad or m. Raises RecordingError for joints, which would be trained as rad."""
     units = {} if task.data is None else task.data.unit
     found: list[str] = []
