@@ -23,17 +23,23 @@ def describe(path: str, source: Source, task: Task | None, as_json: bool) -> Non
         as_json: print a report as JSON.
     """
     from bid_ros.formats import FORMATS
+    from bid_ros.formats.bag import BagSource
     from bid_ros.formats.base import about_json
 
     contents = source.contents
     damage = _damage(source)
     told = {name: _told(contents, name, task) for name in FORMATS.names() if FORMATS.find(name).writer is not None}
+    latencies = source.latencies() if isinstance(source, BagSource) else ()
     if as_json:
         lost = {name: each.lost for name, each in told.items()}
         fates = {name: each.fates for name, each in told.items()}
-        print(json.dumps({"path": path, **about_json(contents), "lost": lost, "fates": fates, "damage": damage}))
+        lags = {each.name: each.median_ms for each in latencies}
+        about = {"lost": lost, "fates": fates, "damage": damage, "latency_ms": lags}
+        print(json.dumps({"path": path, **about_json(contents), **about}))
     else:
         print(_table(path, contents, told))
+        for each in latencies:
+            print(f"latency: {each}")
         if damage:
             print(f"cannot be converted: {damage}")
 

@@ -2,8 +2,11 @@
 
 import re
 from dataclasses import field
-from typing import Final
+from typing import Annotated, Final
 
+from pydantic import BeforeValidator
+
+from bid_ros.core.bag_mapping import BagTopics, bag_topics
 from bid_ros.core.errors import TaskError
 from bid_ros.core.settings import settings
 
@@ -25,19 +28,14 @@ class DataKeys:
             ``m``, ``cm`` or ``mm`` of a position, these, ``percent`` (100 is open) or ``fraction`` (1 is open) of a
             gripper, ``rad`` to ``mm`` of a vector. They become rad and m. Of a feature without one they are these.
             Joints of a task with ``robot: none`` may be ``percent`` of their range, -100 to 100: they become -1 to 1.
-        topics: recorded name of each topic that a bag of another recorder names otherwise, such as
-            ``camera/wrist/image: /wrist/image_raw``.
+        topics: where bags of other recorders hold the features, and their episodes. A mapping of texts alone gives
+            recorded names of topics, such as ``camera/wrist/image: /wrist/image_raw``.
     """
 
     observation: dict[str, str] = field(default_factory=dict, hash=False)
     action: dict[str, str] = field(default_factory=dict, hash=False)
     unit: dict[str, str] = field(default_factory=dict, hash=False)
-    topics: dict[str, str] = field(default_factory=dict, hash=False)
-
-    def __post_init__(self) -> None:
-        for topic, name in self.topics.items():
-            if not name.startswith("/"):
-                raise TaskError(f"data topic '{topic}' is recorded as '{name}'; valid is a name that begins with /")
+    topics: Annotated[BagTopics, BeforeValidator(bag_topics)] = field(default_factory=BagTopics, hash=False)
 
 
 def split_key(text: str) -> tuple[str, tuple[int | str, ...] | None]:

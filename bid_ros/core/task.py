@@ -9,6 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
+from bid_ros.core.bag_mapping import NEXT, BagTopics
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.data_keys import DataKeys, split_key
 from bid_ros.core.errors import TaskError
@@ -133,7 +134,7 @@ class Task:
     @property
     def recorded_names(self) -> dict[str, str]:
         """Recorded names of topics in bags of another recorder, by topic."""
-        return {} if self.data is None else dict(self.data.topics)
+        return {} if self.data is None else dict(self.data.topics.names)
 
     def with_frame_prefix(self, prefix: str) -> Self:
         """Return the task with ``prefix`` before the name of every frame.
@@ -194,6 +195,7 @@ def _check_data(data: DataKeys, task: Task) -> None:
             if name not in valid:
                 raise TaskError(f"data: {group} names '{name}', which the task lacks; valid are {', '.join(valid)}")
             split_key(key)
+    _check_places(data.topics, task)
     kinds = {item.name: item.kind for item in (*task.observation, *task.action)}
     for name, unit in data.unit.items():
         if name not in kinds:
@@ -202,6 +204,30 @@ def _check_data(data: DataKeys, task: Task) -> None:
         if unit == PERCENT and kinds[name] == "joints" and task.robot != NO_ROBOT:
             angles = f"valid for joints are rad, deg; percent of their range, which is no angle, with robot: {NO_ROBOT}"
             raise TaskError(f"unit of '{name}' is 'percent'; {angles}")
+
+
+def _check_places(topics: BagTopics, task: Task) -> None:
+    """Raise TaskError unless a mapping of bags names every feature of the task, and nothing else."""
+    for group, features in (("observation", task.observation), ("action", task.action)) if topics.mapped else ():
+        valid, named = [item.name for item in features], getattr(topics, group)
+        for name in named:
+            if name not in valid:
+                raise TaskError(
+                    f"data: topics: {group} names '{name}', which the task lacks; valid are {', '.join(valid)}"
+                )
+        missing = [item.name for item in features if item.name not in named and not item.topic]
+        if missing:
+            raise TaskError(f"data: topics: {group} lacks '{missing[0]}'; valid is a place for each of it")
+    seen = {item.name: item.kind for item in task.observation}
+    for item in task.action:
+        if topics.action.get(item.name) == NEXT and seen.get(item.name) != item.kind:
+            raise TaskError(
+                f"data: topics: action '{item.name}' is '{NEXT}', but the task observes no {item.kind} of that name"
+            )
+    if topics.episodes.gap and set(topics.action.values()) == {NEXT}:
+        raise TaskError("data: topics: episodes come from gaps, but no action is a command; valid is another way")
+    if NEXT in topics.observation.values():
+        raise TaskError(f"data: topics: an observation is '{NEXT}'; valid is that of an action alone")
 
 
 def _signed(feature: Feature) -> dict[str, object]:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,8 +21,12 @@ from bid_ros.recording.files import bag_files, bags_inside, invented_in, is_bag_
 from bid_ros.recording.instructions import find_instructions, instructed_in, texts_of
 from bid_ros.recording.outcomes import SUCCESS, check_outcomes
 
+if TYPE_CHECKING:
+    from bid_ros.recording.foreign.latency import Latency
+
 EXTRAS_OF_BAGS: Final = frozenset({"stamps", "label", "seed", "truncated", "success", "interventions"})
-ROWS_VERSION: Final = 5  # of what the code makes of a bag: rows that are kept of another one are not used
+EXTRAS_OF_OTHERS: Final = frozenset({"stamps", "truncated"})
+ROWS_VERSION: Final = 6  # of what the code makes of a bag: rows that are kept of another one are not used
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,21 @@ class BagSource:
         told: Callable[[BagReport], None] = lambda report: None,
     ) -> None:
         self._bags, self._task, self._wanted, self._told = tuple(bags), task, check_outcomes(wanted), told
-        self.contents = Contents(
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What the bags hold.
+
+        Raises:
+            RecordingError: bags of another recorder do not hold what the task file says of them.
+        """
+        from bid_ros.recording.foreign.contents import foreign_contents
+
+        task, foreign = self._task, foreign_contents(self._bags, self._task)
+        extras = EXTRAS_OF_OTHERS | ({"success"} if foreign and foreign.success else set())
+        extras = extras if foreign else EXTRAS_OF_BAGS
+        own = ("the bags also hold decisions, candidates, heartbeats and transforms, which no data set holds",)
+        return Contents(
             "bag",
             tuple(Column(item.name, item.shape, item.dtype, item.kind == "image") for item in task.observation),
             Column("action", (task.action_dim,), "float64"),
@@ -65,9 +83,20 @@ class BagSource:
             task.rate_hz,
             task.name,
             task.signature(),
-            EXTRAS_OF_BAGS | ({"text"} if instructed_in(self._bags) else set()),
-            ("the bags also hold decisions, candidates, heartbeats and transforms, which no data set holds",),
+            extras | ({"text"} if instructed_in(self._bags) else set()),
+            foreign.left if foreign else own,
+            foreign.notes if foreign else (),
         )
+
+    def latencies(self) -> "tuple[Latency, ...]":
+        """Return each latency between command and state in bags of another recorder; they are read.
+
+        Raises:
+            RecordingError: a bag is damaged, or does not hold what the task file says.
+        """
+        from bid_ros.recording.foreign.latency import latencies
+
+        return latencies(self._bags, self._task)
 
     @property
     def invented(self) -> tuple[str, ...]:
@@ -77,7 +106,16 @@ class BagSource:
     @property
     def files(self) -> tuple[str, ...]:
         """The bags as they are now, and which of their episodes are wanted."""
-        return (*(_state(bag) for bag in self._bags), self._wanted)
+        return tuple(line for bag in self._bags for line in self._lines(bag))
+
+    def _lines(self, bag: Path) -> tuple[str, ...]:
+        """Return what the rows of a bag depend on, the task file's places included."""
+        from bid_ros.recording.foreign.links import mapping_of
+        from bid_ros.recording.foreign.tables import files_state
+
+        mapping, data = mapping_of(self._task), self._task.data
+        places = () if mapping is None or data is None else (f"{mapping}, {data.unit}", *files_state(bag, mapping))
+        return (_state(bag), self._wanted, *places)
 
     def of(self, wanted: str) -> "BagSource":
         """Return the episodes of another outcome, one of :data:`bid_ros.recording.outcomes.OUTCOMES`."""
@@ -89,13 +127,15 @@ class BagSource:
         Raises:
             RecordingError: no bag has an episode that can be used.
         """
+        from bid_ros.recording.foreign.links import mapping_of
         from bid_ros.recording.rows import check_observed  # takes a second to import
 
-        check_observed(self._task)  # a bag that cannot be read is left out, a task that no bag serves is an error
+        if mapping_of(self._task) is None:
+            check_observed(self._task)  # a bag that cannot be read is left out, a task that no bag serves is an error
         reports: list[BagReport] = []
         for bag in self._bags:
             piece = Piece(
-                (_state(bag), self._wanted),
+                self._lines(bag),
                 partial(self._of_bag, bag),
                 {"episodes": 0, "used": 0, "rows": 0, "segments": 0, "reasons": []},
             )
@@ -119,10 +159,12 @@ class BagSource:
 
     def _of_bag(self, bag: Path, piece: Piece, start: int) -> Iterator[DataEpisode]:
         """Yield the episodes of a bag behind those of its report; one is in memory."""
+        from bid_ros.recording.foreign.links import is_foreign
+        from bid_ros.recording.foreign.rows import read_foreign
         from bid_ros.recording.reader import BagReader
         from bid_ros.recording.rows import read_episodes
 
-        found = piece.report
+        found, told = piece.report, "success" in self.contents.extras
         first = max(found["episodes"] - 1, 0)
         try:
             with BagReader(bag, self._task.recorded_names) as reader:
@@ -130,8 +172,9 @@ class BagSource:
                     found["reasons"].append("it holds no message")
                 if not reader.was_complete and not start:
                     found["reasons"].append("the recording was not closed; read up to its last whole message")
-                told = find_instructions(reader)
-                every = read_episodes(reader, self._task, self._wanted, first)
+                instructions = find_instructions(reader)
+                read = read_foreign if is_foreign(reader, self._task) else read_episodes
+                every = read(reader, self._task, self._wanted, first)
                 for number, (recorded, segments, why) in enumerate(every, first + 1):
                     if number > found["episodes"]:
                         found |= {"episodes": number, "used": found["used"] + bool(segments), "segments": 0}
@@ -139,8 +182,8 @@ class BagSource:
                     for segment in segments[found["segments"] :]:  # a gap splits an episode into segments
                         found["segments"] += 1
                         found["rows"] += segment.rows
-                        for episode in dataset_episodes(segment, recorded.success):
-                            yield replace(episode, **texts_of(told, recorded, episode.stamps_ns))
+                        for episode in dataset_episodes(segment, recorded.success if told else None):
+                            yield replace(episode, **texts_of(instructions, recorded, episode.stamps_ns))
         except RecordingError as error:
             piece.whole = False
             found["reasons"].append(str(error))
@@ -154,7 +197,7 @@ def _state(bag: Path) -> str:
     return ", ".join(about)
 
 
-def dataset_episodes(dataset: Dataset, success: bool = True) -> Iterator[DataEpisode]:
+def dataset_episodes(dataset: Dataset, success: bool | None = True) -> Iterator[DataEpisode]:
     """Return the episodes of a data set in memory, all of the same outcome."""
     for number, (first, end) in enumerate(zip(dataset.episode_starts, dataset.episode_ends, strict=True)):
         yield DataEpisode(

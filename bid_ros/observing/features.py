@@ -117,7 +117,7 @@ def _place(name: str) -> int | None:
 def _vector(feature: Feature, message: Any) -> NDArray[np.float64]:
     """Return the numbers ``(n,)`` of the field that a vector names."""
     try:
-        values = _flat(attrgetter(feature.field)(message))
+        values = all_numbers(attrgetter(feature.field)(message))
         return values[joint_order(feature.names, message, f"observation '{feature.name}'")] if feature.names else values
     except (AttributeError, TypeError, ValueError) as error:
         problem = f"observation '{feature.name}' with field '{feature.field}': {error}"
@@ -132,11 +132,11 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(item.name for item in fields(value) if item.name[0] != "_") if is_dataclass(value) else ()
 
 
-def _flat(value: Any) -> NDArray[np.float64]:
+def all_numbers(value: Any) -> NDArray[np.float64]:
     """Return all numbers ``(n,)`` of a field, also those of messages in it. Raises TypeError for anything else."""
     parts = [getattr(value, name) for name in _names(value)]
     if parts or (isinstance(value, list) and value and _names(value[0])):
-        return np.concatenate([_flat(part) for part in parts or value])
+        return np.concatenate([all_numbers(part) for part in parts or value])
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"it holds {value!r:.40}")

@@ -81,11 +81,35 @@ def _read_episode(
     rows = [row for row, good in zip(rows, known, strict=True) if good]
     stamps, actions = stamps[known], actions[known]
     person = references.by_person(stamps)
+    return segments_of(episode, rows, stamps, actions, person, task, reasons), reasons
+
+
+def segments_of(
+    episode: RecordedEpisode,
+    rows: Sequence[Observation],
+    stamps: NDArray[np.int64],
+    actions: NDArray[np.float64],
+    person: NDArray[np.bool_],
+    task: Task,
+    reasons: list[str],
+) -> list[Dataset]:
+    """Return the rows ``(T,)`` of an episode, split at gaps, without still ones at its start.
+
+    Args:
+        episode: it is of.
+        rows: what was observed at each, without an axis of time.
+        stamps: ``(T,)`` ns.
+        actions: ``(T, D)``.
+        person: ``(T,)``: whether a person moved the arm.
+        task: layout of the data.
+        reasons: takes a sentence for everything that is left out.
+    """
     first = first_row(actions, task)
     if first is None:
-        return [], [*reasons, f"left out: the arm is never told to move in {len(rows)} rows"]
+        reasons.append(f"left out: the arm is never told to move in {len(rows)} rows")
+        return []
     rows, stamps, actions, person = rows[first:], stamps[first:], actions[first:], person[first:]
-    return _split(episode, rows, stamps, actions, person, task, reasons), reasons
+    return _split(episode, rows, stamps, actions, person, task, reasons)
 
 
 def _observe(
