@@ -117,6 +117,19 @@ def test_a_gap_that_ended_between_two_ticks_is_still_noticed(running):
     assert running.cause.rule.startswith("heartbeat:")
 
 
+def test_another_arm_that_stops_stops_this_one_until_it_is_free_again(running):
+    running.partner("right", "")
+    assert running.judge(ACCEPTED, MS)
+    running.partner("right", "no sign of life from 'arm'")
+    assert running.tick(2 * MS) and not running.judge(ACCEPTED, 2 * MS)
+    assert running.cause.rule == "partner" and running.reason == "the arm 'right' stopped: no sign of life from 'arm'"
+    beat_all(running, 3 * MS)
+    assert running.reset(3 * MS) == "not reset: the arm 'right' is still stopped: no sign of life from 'arm'"
+    running.partner("right", "")
+    assert running.stopped, "only a reset clears a stop"
+    assert running.reset(4 * MS) == "" and running.judge(ACCEPTED, 4 * MS)
+
+
 def test_a_stop_is_told_once_whatever_caused_it(running):
     running.judge(refused("workspace", "outside", 1.0, 0.7), MS)
     assert running.tick(2 * MS)
