@@ -22,6 +22,7 @@ from bid_ros.tasks.registry import build_stage, kind_of
 from bid_ros.tasks.topics import system_topics
 
 FILE: Final = "system.yaml"
+ARMS_FILE: Final = "arms.yaml"  # of a folder that joins the systems of several arms
 POLICY: Final = "policy"
 ANY_ADDRESS: Final = "127.0.0.1"
 BESIDE_BUNDLE: Final = ("bundle_task", "signed_by")  # settings of the policy that name further files
@@ -260,6 +261,10 @@ def find_system(named: str | Path) -> System:
         BidError: there is no such folder or shipped system, or its ``system.yaml`` is not valid.
     """
     folder = Path(named)
+    if any((place / ARMS_FILE).is_file() for place in (folder, share("config") / named)):
+        raise BidError(
+            f"{named} joins several arms, which only bid up and bid rehearse take; valid here is the system of one arm"
+        )
     if not (folder / FILE).is_file():
         if folder.is_dir():
             raise BidError(f"folder {folder} is no system: it has no {FILE}; make one with: bid new FOLDER")
