@@ -4,6 +4,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -39,6 +40,7 @@ class BidNode(Node):
         outlives: topics. When asked to end, the node waits until nobody publishes them any more, 3.5 s at most.
         heartbeat_s: s between two heartbeats. No other node can have a short deadline for a node whose period is long.
         changeable: names of the parameters that may be set while the node runs; :meth:`change` takes them.
+        placed: what rclpy is told of a node that is not the only one of its process: namespace and parameters.
         ended: whether the node was asked to end, or ends by itself.
         worked: call it at each step of the node's work, as :class:`bid_ros.nodes.heartbeat.HeartbeatThread` expects.
         robot: name of the robot of this node's system.
@@ -59,6 +61,7 @@ class BidNode(Node):
     outlives: Sequence[str] = ()
     heartbeat_s: float = PERIOD_S
     changeable: Sequence[str] = ()
+    placed: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class BidNode(Node):
     ) -> None:
         # A heartbeat must go on when the wall clock is set or simulated time stands still.
         self._pace = Clock(clock_type=ClockType.STEADY_TIME)
-        super().__init__(name)
+        super().__init__(name, **self.placed)
         self._role = name
         self.ended = False
         self.exit_status = 0
