@@ -3,36 +3,32 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeVar
-
-from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.duration import Duration
+from typing import Final, TypeVar
 
 from bid_msgs.msg import EpisodeEvent, Heartbeat
-from bid_ros.core.arms import joint_outcome, scene_seed
+from bid_ros.core.arms import SUCCESS, joint_outcome, scene_seed
 from bid_ros.core.outcome import EpisodeOutcome, outcome_from_text
-from bid_ros.core.topics import DECISION, DIAGNOSTICS, EPISODE_EVENT, HEARTBEAT
-from bid_ros.episodes.causes import PACE, outcome_of_end
+from bid_ros.core.topics import DECISION, HEARTBEAT
+from bid_ros.episodes.causes import outcome_of_end
 from bid_ros.episodes.disturbance import disturbance
 from bid_ros.episodes.log import EpisodeResult, RunLog, format_summary, scene_of, write_run
 from bid_ros.episodes.stops import EpisodeStopped, Stops
-from bid_ros.nodes.arms import OF_ARM, Sides, placed_at, values_of
+from bid_ros.nodes.arm_sequence import ArmSequence
 from bid_ros.nodes.arms import PARAMETERS as SHARED
+from bid_ros.nodes.arms import Sides, values_of
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.episode_parameters import PARAMETERS as OF_ONE
 from bid_ros.nodes.heartbeat import RARE_S
-from bid_ros.nodes.operator import TwinOperator
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.nodes.recovery import RunRecovery
-from bid_ros.nodes.ros_messages import fill_outcome, header
+from bid_ros.nodes.ros_messages import fill_outcome
 from bid_ros.nodes.run_watch import RunWatch
-from bid_ros.nodes.sequence import SAFETY_SAYS_S, SequenceNode
+from bid_ros.nodes.sequence import SAFETY_SAYS_S
 from bid_ros.safety.watchdog import PARTNER
-from bid_ros.system.ended import read_end
 from bid_ros.system.priority import raise_priority
 from bid_ros.system.progress import PROGRESS
 
@@ -43,58 +39,7 @@ PARAMETERS = (
     Parameter("system", "", "folder of the system, for the record"),
 )
 TOGETHER_S: Final = 120.0  # s in which the arms are prepared, from the first that is to the last
-ACKNOWLEDGED_S: Final = 0.5
 Result = TypeVar("Result")
-
-
-class ArmSequence(SequenceNode):
-    """The episode node as one arm knows it. Its host runs the sequence, one thread an arm at a time.
-
-    Attributes:
-        arm: its name.
-        operator: prepares and judges its part of an episode.
-        halted: why the arms cannot go on, which stops every wait of this one; None: they can.
-    """
-
-    heartbeat_s = RARE_S
-
-    def __init__(self, host: BidNode, arm: str, values: Mapping[str, Any]) -> None:
-        self.placed = placed_at(host, arm, values)
-        super().__init__("episode", OF_ARM)
-        self.arm, self._host = arm, host
-        self.halted: EpisodeStopped | None = None
-        self.operator = TwinOperator(self, self.task)
-        self._events = self.advertise(EPISODE_EVENT)
-        self.slow = host.value("slow")
-        self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
-
-    def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
-        """Return what the host says."""
-        return self._host.diagnose()
-
-    def stop(self) -> EpisodeStopped | None:
-        """Return why the sequence cannot go on now: for what this arm's nodes say, or because another arm stopped."""
-        return super().stop() or self.halted
-
-    def own_stop(self) -> EpisodeStopped | None:
-        """Return the stop that this arm's nodes say; None if there is none, or it only follows another arm's."""
-        found = super().stop()
-        return None if found is None or found.rule == PARTNER else found
-
-    def end_outcome(self) -> EpisodeOutcome:
-        """Return the outcome of an episode during which the run ends."""
-        return outcome_of_end(read_end(Path(out))) if (out := self._host.value("out")) else super().end_outcome()
-
-    def tell_event(self, event: EpisodeEvent, kind: int) -> None:
-        """Publish a phase of the episode for the arm's own nodes, and wait a moment for who hears of its end."""
-        event.robot, event.kind, event.header = self.robot, kind, header(self.now_ns())
-        self._events.publish(event)
-        if kind == EpisodeEvent.END:
-            self._events.wait_for_all_acked(Duration(seconds=ACKNOWLEDGED_S))
-
-    def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        for status in (item for item in message.status if item.hardware_id == self.hardware_id):
-            self.pace = next((float(item.value) for item in status.values if item.key == PACE), self.pace)
 
 
 class _Over(Exception):
@@ -109,19 +54,17 @@ class ArmsEpisodeNode(BidNode):
     def __init__(self) -> None:
         super().__init__("episode", PARAMETERS)
         raise_priority(COMMAND_PRIORITY)
-        self._arms = [ArmSequence(self, arm, values) for arm, values in values_of(self).items()]
-        self._sides, self._summary = Sides(self, self._arms), "running episodes"
         given = {name: self.value(name) for name in ("decoder", "samples", "action_horizon", "moving", "seed")}
         self._log = RunLog(task=self.value("name"), hardware="twin", system=self.value("system"), **given)
+        stops = chain((self._log.stops,), iter(Stops, None))  # one stop of all arms is one stop of the run
+        found = values_of(self).items()
+        self._arms = [ArmSequence(self, *item, kept) for item, kept in zip(found, stops, strict=False)]
+        self._sides, self._summary = Sides(self, self._arms), "running episodes"
         self._watch = RunWatch(self._log, alone=False)
         self._limit_s = self.value("timeout_s") or max(arm.task.episode_timeout for arm in self._arms)
         self._missing = {name for name in self.value("nodes") if name}
-        self._recoveries: list[RunRecovery] = []
-        for number, arm in enumerate(self._arms):
+        for arm in self._arms:
             arm.subscribe(HEARTBEAT, partial(self._on_heartbeat, arm.arm), patient=True)
-            # One stop of all arms is one stop of the run: the log is that of the first.
-            stops = self._log.stops if number == 0 else Stops()
-            self._recoveries.append(RunRecovery(arm, stops, True, lambda service: None))
         self._arms[0].subscribe(DECISION, self._watch.decided, patient=True)  # the others' have the same number
         self._thread = threading.Thread(target=self._run, name="episodes", daemon=True)
 
@@ -150,8 +93,8 @@ class ArmsEpisodeNode(BidNode):
         try:
             while not self._attempt(0, self._wait_for_the_nodes):
                 pass
-            for recovery in self._recoveries:
-                recovery.started = True
+            for arm in self._arms:
+                arm.recovery.started = True
             while (episode := len(self._log.results)) < self.value("episodes"):
                 self._attempt(episode, partial(self._episode, episode))
             status, self._summary = 0, f"ended: all {len(self._log.results)} episodes are done"
@@ -177,23 +120,19 @@ class ArmsEpisodeNode(BidNode):
             steps()
         except EpisodeStopped as stop:
             self._grant()
-            if any(arm.closing.is_set() for arm in self._arms) or not (stop.latched or self._recoveries[0].started):
+            if any(arm.closing.is_set() for arm in self._arms) or not (stop.latched or self._arms[0].recovery.started):
                 raise
-            for arm in self._arms:
-                arm.halted = None
-            # Each waits for the others, whose stop may be the cause of its own.
-            recovery = dict(zip(self._arms, self._recoveries, strict=True))
-            self._together(partial(self._recover, recovery, stop, episode))
+            # Each waits for the others, whose stop may be the cause of its own. The first one says what comes next.
+            begun, halted = self._begun, stop
+
+            def recover(arm: ArmSequence) -> None:
+                arm.recovery.after(halted, episode, begun or arm is not self._arms[0])
+
+            self._together(recover)
             self._save()
             return False
         self._log.stops.ended()
         return True
-
-    def _recover(
-        self, recovery: Mapping[ArmSequence, RunRecovery], stop: EpisodeStopped, episode: int, arm: ArmSequence
-    ) -> None:
-        # One of them says that the episode is prepared again.
-        recovery[arm].after(stop, episode, self._begun or arm is not self._arms[0])
 
     def _together(self, work: Callable[[ArmSequence], Result]) -> list[Result]:
         """Do the same with every arm at the same time. What stops one stops all.
@@ -202,36 +141,41 @@ class ArmsEpisodeNode(BidNode):
             EpisodeStopped: that of the arm that stopped first, by itself if one did.
         """
 
+        raised: list[tuple[ArmSequence, BaseException]] = []
+
         def guarded(arm: ArmSequence) -> Result:
             try:
                 return work(arm)
             except BaseException as error:
-                known = error if isinstance(error, EpisodeStopped) else EpisodeStopped(outcome_of_end(None))
+                raised.append((arm, error))
+                halted = error if isinstance(error, EpisodeStopped) else EpisodeStopped(outcome_of_end(None))
                 for other in self._arms:
-                    other.halted = other.halted or known
+                    other.halted = other.halted or halted
                 raise
 
         for arm in self._arms:
             arm.halted = None
         with ThreadPoolExecutor(len(self._arms)) as pool:
             futures = [pool.submit(guarded, arm) for arm in self._arms]
-        errors = [error for future in futures if (error := future.exception()) is not None]
-        if other := next((error for error in errors if not isinstance(error, EpisodeStopped)), None):
-            raise other
-        if errors:
+        if defect := next((error for _, error in raised if not isinstance(error, EpisodeStopped)), None):
+            raise defect
+        if raised:
             self._grant()
-            raise self._cause(errors)
+            raise self._cause(*raised[0])
         return [future.result() for future in futures]
 
-    def _cause(self, errors: Sequence[BaseException]) -> EpisodeStopped:
-        """Return the stop of an arm that stopped by itself: its own nodes may say so a moment after another's."""
-        first = next(error for error in errors if isinstance(error, EpisodeStopped))
-        until = time.monotonic() + (SAFETY_SAYS_S if first.rule in (PARTNER, "arm") else 0.0)
-        while (found := next(((arm, own) for arm in self._arms if (own := arm.own_stop())), None)) is None:
-            if time.monotonic() >= until:
-                return first
+    def _cause(self, arm: ArmSequence, stop: BaseException) -> EpisodeStopped:
+        """Return why the first arm stopped. Where it followed another one, that one's own nodes say why a moment later.
+
+        Args:
+            arm: that stopped first.
+            stop: what it was stopped by.
+        """
+        assert isinstance(stop, EpisodeStopped)
+        until = time.monotonic() + SAFETY_SAYS_S
+        while stop.rule in (PARTNER, "arm") and time.monotonic() < until:
+            arm, stop = next(((other, own) for other in self._arms if (own := other.own_stop())), (arm, stop))
             time.sleep(0.01)
-        arm, stop = found
         outcome = EpisodeOutcome(f"{stop.outcome.text} ({arm.arm})", stop.outcome.kind, stop.outcome.code)
         return EpisodeStopped(outcome, stop.rule)
 
@@ -275,9 +219,10 @@ class ArmsEpisodeNode(BidNode):
     def _outcomes(self, episode: int, started: float) -> dict[str, str]:
         """Wait until the episode is over for every arm, or with the first that has no success; return how it ended."""
         ended: dict[str, str] = {}
+        failed = lambda: joint_outcome({**ended}) != SUCCESS  # noqa: E731  # of a copy: other threads add to it
 
         def show(arm: ArmSequence, elapsed_s: float, extra: str) -> None:
-            if joint_outcome(ended) != "success":
+            if failed():
                 raise _Over
             if arm is self._arms[0]:
                 self._say(f"episode {episode + 1}/{self.value('episodes')}  {self._watch.line(elapsed_s, extra)}")
@@ -287,8 +232,8 @@ class ArmsEpisodeNode(BidNode):
                 ended[arm.arm] = arm.operator.judge(started, self._limit_s, partial(show, arm))
             except _Over:
                 return
-            if ended[arm.arm] == "success":
-                over = lambda: len(ended) == len(self._arms) or joint_outcome(ended) != "success"  # noqa: E731
+            if ended[arm.arm] == SUCCESS:
+                over = lambda: len(ended) == len(self._arms) or failed()  # noqa: E731
                 arm.wait(over, self._limit_s + 1.0, "the end of the other arm's part")
                 rest = time.monotonic() + self.value("record_rest")
                 arm.wait(lambda: time.monotonic() >= rest, 1.0 + self.value("record_rest"), "the rest")
