@@ -8,26 +8,45 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import Annotated, Final
 
 import numpy as np
 from pydantic import Field
 
-from bid_ros.core.errors import TaskError
+from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.feature import Feature
 from bid_ros.core.observation import Observation, ObservationBuffer
+from bid_ros.core.paths import share
 from bid_ros.core.rotation import Array
 from bid_ros.core.settings import Vector3, settings
 from bid_ros.core.task import Task
 
 SHARED: Final = ("rate_hz", "observation_steps", "horizon")
+FILE: Final = "arms.yaml"  # of a folder that joins the systems of several arms
 ARM_NAME: Final = r"[A-Za-z][A-Za-z0-9_]*"
 SUCCESS: Final = "success"
 SEEDS_APART: Final = 1_000_000
 
 
+def arms_folder(named: str | Path) -> Path | None:
+    """Return the folder of a system of several arms, or the shipped one of a name; None if there is none."""
+    own, shipped = Path(named), share("config") / named
+    if own.is_dir():
+        return own if (own / FILE).is_file() else None
+    return shipped if (shipped / FILE).is_file() else None
+
+
+def check_one_arm(named: str | Path) -> None:
+    """Raise BidError if a folder, or a name, is that of a system of several arms."""
+    if arms_folder(named) is not None:
+        raise BidError(
+            f"{named} joins several arms, which only bid up and bid rehearse take; valid here is the system of one arm"
+        )
+
+
 @settings(error=TaskError)
-class Place:
+class ArmPlace:
     """Where the base of an arm stands, in a frame that all arms share.
 
     Attributes:
@@ -49,7 +68,7 @@ class Place:
         return turned.min(axis=1) - reach, turned.max(axis=1) + reach
 
 
-def check_apart(places: Mapping[str, Place], tasks: Mapping[str, Task]) -> None:
+def check_apart(places: Mapping[str, ArmPlace], tasks: Mapping[str, Task]) -> None:
     """Raise TaskError if the workspaces of two arms overlap, what moves with the tools included."""
     boxes = {arm: place.box(tasks[arm]) for arm, place in places.items()}
     for (one, (low, high)), (other, (low2, high2)) in combinations(boxes.items(), 2):

@@ -30,7 +30,7 @@ PARAMETERS = (
 )
 
 
-class ArmNode(BidNode):
+class ArmPolicy(BidNode):
     """The policy node as one arm knows it; its host decides."""
 
     def __init__(self, host: BidNode, arm: str, values: Mapping[str, Any]) -> None:
@@ -70,7 +70,7 @@ class ArmsPolicyNode(PolicyNode):
         self._sides.close()
 
     def _read_bundle(self) -> None:
-        self._nodes = {arm: ArmNode(self, arm, values) for arm, values in values_of(self).items()}
+        self._nodes = {arm: ArmPolicy(self, arm, values) for arm, values in values_of(self).items()}
         folders, named = list(self.value("bundles")), list(self.value("bundle_tasks"))
         made_for = {arm: load_task(self._file(arm, named)) for arm in self._nodes}
         self._arms = Arms(self.value("name"), made_for)

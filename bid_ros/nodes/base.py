@@ -4,7 +4,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NoReturn
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -40,7 +39,6 @@ class BidNode(Node):
         outlives: topics. When asked to end, the node waits until nobody publishes them any more, 3.5 s at most.
         heartbeat_s: s between two heartbeats. No other node can have a short deadline for a node whose period is long.
         changeable: names of the parameters that may be set while the node runs; :meth:`change` takes them.
-        placed: what rclpy is told of a node that is not the only one of its process: namespace and parameters.
         ended: whether the node was asked to end, or ends by itself.
         worked: call it at each step of the node's work, as :class:`bid_ros.nodes.heartbeat.HeartbeatThread` expects.
         robot: name of the robot of this node's system.
@@ -61,7 +59,7 @@ class BidNode(Node):
     outlives: Sequence[str] = ()
     heartbeat_s: float = PERIOD_S
     changeable: Sequence[str] = ()
-    placed: Mapping[str, Any] = MappingProxyType({})
+    placed: Mapping[str, Any] = {}  # what rclpy is told of one of several nodes of a process
 
     def __init__(
         self,

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from bid_ros.core.arms import Arms, Place, check_apart
+from bid_ros.core.arms import FILE as ARMS_FILE
+from bid_ros.core.arms import ArmPlace, Arms, arms_folder, check_apart
 from bid_ros.core.errors import BidError
-from bid_ros.core.paths import share
 from bid_ros.core.settings import load_settings, settings
 from bid_ros.core.topics import check_namespace
 from bid_ros.system.description import NodeSpec, describe
-from bid_ros.system.folder import ARMS_FILE, FILE, POLICY, System, TwinSettings, find_system
+from bid_ros.system.folder import FILE, POLICY, System, TwinSettings, find_system
 from bid_ros.system.run import RunArguments
 from bid_ros.teleop.base import DEVICES
 
@@ -28,7 +28,7 @@ OF_ONE_ARM: Final = ("robot_ip", "takeover", "shadow", "human", "rviz", "device_
 
 
 @settings
-class ArmSite(Place):
+class ArmSite(ArmPlace):
     """One arm.
 
     Attributes:
@@ -149,11 +149,8 @@ def find_arms(named: str | Path) -> ArmsSystem | None:
     Raises:
         BidError: its ``arms.yaml`` is not valid, its arms have no joint task, or their workspaces overlap.
     """
-    folder = Path(named)
-    if not (folder / ARMS_FILE).is_file():
-        if folder.is_dir() or len(folder.parts) != 1 or not (share("config") / named / ARMS_FILE).is_file():
-            return None
-        folder = share("config", str(named))
+    if (folder := arms_folder(named)) is None:
+        return None
     found = ArmsSystem(folder.resolve(), load_settings(ArmsSettings, folder / ARMS_FILE, "arms file"))
     found.check()
     return found

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.joint_chunks import tool_task
+from bid_ros.core.arms import check_one_arm
 from bid_ros.core.errors import ArmError, BidError, TaskError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import parse_settings, read_yaml, settings
@@ -22,7 +23,6 @@ from bid_ros.tasks.registry import build_stage, kind_of
 from bid_ros.tasks.topics import system_topics
 
 FILE: Final = "system.yaml"
-ARMS_FILE: Final = "arms.yaml"  # of a folder that joins the systems of several arms
 POLICY: Final = "policy"
 ANY_ADDRESS: Final = "127.0.0.1"
 BESIDE_BUNDLE: Final = ("bundle_task", "signed_by")  # settings of the policy that name further files
@@ -261,10 +261,7 @@ def find_system(named: str | Path) -> System:
         BidError: there is no such folder or shipped system, or its ``system.yaml`` is not valid.
     """
     folder = Path(named)
-    if any((place / ARMS_FILE).is_file() for place in (folder, share("config") / named)):
-        raise BidError(
-            f"{named} joins several arms, which only bid up and bid rehearse take; valid here is the system of one arm"
-        )
+    check_one_arm(named)
     if not (folder / FILE).is_file():
         if folder.is_dir():
             raise BidError(f"folder {folder} is no system: it has no {FILE}; make one with: bid new FOLDER")
@@ -272,8 +269,7 @@ def find_system(named: str | Path) -> System:
             shipped = ", ".join(shipped_systems())
             raise BidError(f"system '{named}' does not exist; valid are a system's folder and the shipped {shipped}")
         folder = share("config", str(named))
-    folder = folder.resolve()
-    return System(folder, _settings(folder))
+    return System(folder := folder.resolve(), _settings(folder))
 
 
 def _settings(folder: Path) -> SystemSettings:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bid_ros.core.arms import Arms, ArmsBuffer, Place, check_apart, joint_outcome, scene_seed
+from bid_ros.core.arms import ArmPlace, Arms, ArmsBuffer, check_apart, joint_outcome, scene_seed
 from bid_ros.core.errors import TaskError
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import load_task
@@ -57,15 +57,15 @@ def test_arms_that_cannot_decide_together_are_refused(task):
 @pytest.mark.parametrize(
     ("place", "apart"),
     [
-        (Place((0.0, -1.0, 0.0)), True),
-        (Place((0.0, -0.8, 0.0)), False),  # the boxes of the tools are apart, what they carry is not
-        (Place((0.0, -1.0, 0.0), np.pi / 2), False),  # turned, it reaches for the other
-        (Place((1.5, 0.0, 0.0), np.pi), False),  # face to face
-        (Place((1.8, 0.0, 0.0), np.pi), True),
+        (ArmPlace((0.0, -1.0, 0.0)), True),
+        (ArmPlace((0.0, -0.8, 0.0)), False),  # the boxes of the tools are apart, what they carry is not
+        (ArmPlace((0.0, -1.0, 0.0), np.pi / 2), False),  # turned, it reaches for the other
+        (ArmPlace((1.5, 0.0, 0.0), np.pi), False),  # face to face
+        (ArmPlace((1.8, 0.0, 0.0), np.pi), True),
     ],
 )
 def test_workspaces_that_overlap_are_refused(task, place, apart):
-    places = {"left": Place((0.0, 0.0, 0.0)), "right": place}
+    places = {"left": ArmPlace((0.0, 0.0, 0.0)), "right": place}
     if apart:
         check_apart(places, {"left": task, "right": task})
         return
