@@ -179,8 +179,6 @@ class Watchdog:
             return f"not reset: the robot reports a fault: {self._fault}"
         if self._stranger:
             return f"not reset: {self._stranger}"
-        if stopped := [arm for arm, reason in self._partners.items() if reason]:
-            return f"not reset: the arm '{stopped[0]}' is still stopped: {self._partners[stopped[0]]}"
         expired = self._deadlines.expired(steady_ns) if self._armed else None
         if expired is not None:
             return f"not reset: {expired}"
@@ -188,7 +186,11 @@ class Watchdog:
         self._announced = True
         self._late = 0
         self._advance(steady_ns)
-        return ""
+        # What this arm stopped for is gone. So from here on it only follows the other, which can be reset then, even
+        # where each had a cause of its own.
+        for arm, why in self._partners.items():
+            self.partner(arm, why)
+        return f"not reset: {self.cause.reason}" if self.cause.rule == PARTNER else ""
 
     def _advance(self, steady_ns: int) -> None:
         if self._fault:
