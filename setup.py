@@ -7,7 +7,7 @@ from setuptools.command.install_scripts import install_scripts
 
 NODES = [
     *("arm", "camera", "episode", "monitor", "policy", "recorder", "replay", "replay_policy"),
-    *("safety", "teleop", "twin"),
+    *("safety", "teleop", "twin", "arms_policy", "arms_episode"),
 ]
 
 

@@ -5,10 +5,17 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bid_ros.commands.arguments import POLICY_ARGUMENTS, SYSTEM_HELP, add_run_arguments, run_arguments
+from bid_ros.system.arms import find_arms
 from bid_ros.system.folder import POLICY, find_system
+
+if TYPE_CHECKING:
+    from bid_ros.episodes.arms import ArmsRehearsal
+    from bid_ros.episodes.log import RunLog
+    from bid_ros.episodes.rehearsal import Rehearsal
+    from bid_ros.system.arms import ArmsSystem
 
 
 def add_parser(verbs: Any) -> None:
@@ -30,7 +37,9 @@ def add_parser(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Rehearse. Return 0."""
-    from bid_ros.episodes.log import RunLog, format_summary, write_run
+    if (several := find_arms(options.system)) is not None:
+        return _run_arms(several, options)
+    from bid_ros.episodes.log import RunLog
     from bid_ros.episodes.rehearsal import Rehearsal
     from bid_ros.policy.bundle import bundle_sha256, load_bundle
     from bid_ros.policy.decide import DecisionMaker, bundle_decoder
@@ -58,9 +67,16 @@ def run(options: argparse.Namespace) -> int:
     drawn = load_policy(bundle, policy_task, options.runtime)
     maker = DecisionMaker(drawn, decoder, policy_task, screen=screen.passes, free=screen.free)
     rehearsal = Rehearsal(task, maker, chosen.system.stage(), arm=arm, chunks=chunks, policy_task=policy_task)
+    return _rehearse(rehearsal, log, chosen.moving, options)
+
+
+def _rehearse(rehearsal: "Rehearsal | ArmsRehearsal", log: "RunLog", moving: float, options: argparse.Namespace) -> int:
+    """Rehearse the episodes, write and print their log. Return 0."""
+    from bid_ros.episodes.log import format_summary, write_run
+
     try:
         for episode in range(options.episodes):
-            result = rehearsal.run(episode, options.seed + episode, chosen.moving, decoder.name)
+            result = rehearsal.run(episode, options.seed + episode, moving, log.decoder)
             log.results.append(result)
             print(f"episode {episode + 1}: {result.outcome} after {result.duration_s:.1f} s", file=sys.stderr)
     finally:
@@ -69,3 +85,31 @@ def run(options: argparse.Namespace) -> int:
         write_run(Path(options.out) / "run.json", log)
     print(json.dumps(log.to_dict()) if options.json else format_summary(log))
     return 0
+
+
+def _run_arms(system: "ArmsSystem", options: argparse.Namespace) -> int:
+    """Rehearse a system of several arms. Return 0."""
+    from bid_ros.episodes.arms import ArmsRehearsal
+    from bid_ros.episodes.log import RunLog
+    from bid_ros.episodes.rehearsal import RehearsalConfig, RehearsedArm
+    from bid_ros.policy.arms import arms_decoder, joint_bundle, load_arms_policy, load_bundles, screens_of
+    from bid_ros.policy.decide import DecisionMaker
+
+    given = system.run(run_arguments(options))
+    folders = system.bundles(given.bundle)
+    arms, tasks = system.decided_by(folders), system.commanded.tasks
+    bundles = load_bundles(folders, arms)
+    bundle, samples, horizon = joint_bundle(bundles), int(given.samples or 1), int(given.action_horizon or 1)
+    decoder = arms_decoder(str(given.decoder), bundle, arms, samples, horizon)
+    models = {arm: item.arm() for arm, item in system.systems.items()}
+    chunks, screen = screens_of(arms, tasks, models)
+    policy = load_arms_policy(bundles, arms, options.runtime)
+    maker = DecisionMaker(policy, decoder, arms.task, screen=screen.passes, free=screen.free)
+    rehearsed = {
+        arm: RehearsedArm(tasks[arm], item.stage(), RehearsalConfig(), models[arm], chunks[arm], arms.tasks[arm])
+        for arm, item in system.systems.items()
+    }
+    moving = float(given.moving or 0.0)
+    log = RunLog(arms.task.name, decoder.name, samples, moving, options.seed, "rehearsal", bundle.sha256)
+    log.action_horizon = horizon
+    return _rehearse(ArmsRehearsal(arms, maker, rehearsed), log, moving, options)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from bid_ros.core.schema import json_schema, with_twin
 from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS
+from bid_ros.system.arms import ArmsSettings
 from bid_ros.system.folder import SystemSettings
 from bid_ros.system.parameters import COMMON, QOS, NodesSettings
 
@@ -36,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
     for name in (
         "task",
         "system",
+        "arms",
         "cameras",
         "board",
         "nodes",
@@ -54,7 +56,7 @@ def schema_text(name: str) -> str:
     elif name in OTHERS:
         schema = OTHERS[name]()
     else:
-        schema = json_schema({"task": Task, "system": SystemSettings}[name])
+        schema = json_schema({"task": Task, "system": SystemSettings, "arms": ArmsSettings}[name])
     return json.dumps({"$schema": DIALECT, **schema}, indent=1) + "\n"
 
 

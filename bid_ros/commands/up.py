@@ -13,6 +13,7 @@ from bid_ros.commands.run_video import draw_run
 from bid_ros.commands.stage import run_stage
 from bid_ros.core.errors import BidError
 from bid_ros.episodes.log import end_run
+from bid_ros.system.arms import HOSTS, ArmsSystem, describe_arms, find_arms
 from bid_ros.system.description import NodeSpec, command_line, describe, environment
 from bid_ros.system.folder import System, find_system
 from bid_ros.system.middleware import ignored_settings
@@ -41,6 +42,10 @@ def add_parser(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the system; return its exit status."""
+    if (arms := find_arms(options.system)) is not None:
+        if options.stage:
+            raise BidError(f"--stage is {options.stage}; valid with the system of one arm")
+        return _play_arms(arms, run_arguments(options), options.json)
     if options.stage:
         return run_stage(find_system(options.system), run_arguments(options), options.stage, options.json, start)
     return play(find_system(options.system), run_arguments(options), options.json)
@@ -55,6 +60,16 @@ def play(system: System, arguments: RunArguments, as_json: bool) -> int:
         _draw(out, system, twin=not arguments.robot_ip)
     if as_json and (out / "run.json").exists():
         print(json.dumps(json.loads((out / "run.json").read_text())))
+    return status
+
+
+def _play_arms(arms: ArmsSystem, arguments: RunArguments, as_json: bool) -> int:
+    """Run a system of several arms; return the exit status. Its bags, one for each arm, are in their folders."""
+    first = next(iter(arms.systems.values()))
+    status = run_nodes(first, arguments, describe_arms(arms, arguments), HOSTS[1])
+    file = Path(arguments.out) / "run.json"
+    if as_json and file.exists():
+        print(json.dumps(json.loads(file.read_text())))
     return status
 
 
@@ -91,7 +106,7 @@ def run_nodes(
     for sentence in ignored_settings():
         print(f"warning: {sentence}", file=sys.stderr)
     prepare(specs, out)
-    commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
+    commands = {spec.label: command_line(spec, out / "parameters") for spec in specs}
     if arguments.rviz:
         if rviz := rviz_command(system, arguments, replay):
             commands["rviz"] = f"exec {shlex.join(rviz)}"

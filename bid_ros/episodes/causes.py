@@ -19,6 +19,7 @@ RULES: Final[Mapping[str, str]] = {
     "time": COMPUTER,  # chunks come late; by more than LATE_S, or early: CLOCK
     "fault": ROBOT,  # a fault whose sentence has one of the words below: that part
     "publisher": NETWORK,  # a second node publishes what moves the arm
+    "partner": ROBOT,  # another arm of the same policy stopped; what it says comes first where it is known
 }
 """The failed part of each rule of :class:`bid_msgs.msg.SafetyState` that says nothing against the policy.
 
@@ -127,5 +128,5 @@ def outcome_of_end(ended: Ended | None) -> EpisodeOutcome:
         return EpisodeOutcome("aborted: shut down", INFRASTRUCTURE, "shutdown")
     devices = {"camera": CAMERA, "arm": ROBOT}
     by_itself = ended.status is not None and ended.status > 0
-    part = devices.get(ended.name, COMPUTER) if by_itself else COMPUTER
+    part = devices.get(ended.name.rpartition(".")[2], COMPUTER) if by_itself else COMPUTER
     return EpisodeOutcome(f"aborted: {ended}", INFRASTRUCTURE, part)

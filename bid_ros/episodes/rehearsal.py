@@ -143,6 +143,54 @@ def _started(
     return follower, joints
 
 
+class RehearsedArm:
+    """An arm of a rehearsal: between what is decided for it and its stage are the gate, the latency and the servo.
+
+    Args:
+        task: that it is commanded by.
+        stage: simulated scene and arm, from :func:`bid_ros.tasks.registry.build_stage`. :meth:`close` closes it.
+        config: delays.
+        arm: of a task that commands joints, else None.
+        chunks: as :class:`Rehearsal`.
+        observed: task whose features are observed.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        stage: Stage,
+        config: RehearsalConfig,
+        arm: ArmModel | None,
+        chunks: TaskChunks | None,
+        observed: Task,
+    ) -> None:
+        self.task, self.stage = task, stage
+        self._config, self._arm, self._observed = config, arm, observed
+        self._chunks, self._gate = chunks or TaskChunks(task, None), Gate(task, arm=arm)
+
+    def begin(self, seed: int, speed: float, history: History) -> Trial:
+        """Return the trial of a seed, with the same start and path of what moves as in the twin."""
+        start = scene_of(self.task, seed)
+        self.stage.begin(seed, start, speed)
+        trial = Trial(self.task, self._config, self.stage, start, history, self._arm, self._observed)
+        if trial.joints is not None:
+            self._chunks.begin(trial.joints, trial.now_ns)
+        self._gate.forget()
+        return trial
+
+    def pass_on(self, trial: Trial, chunk: ActionChunk) -> tuple[ActionChunk | None, str]:
+        """Let a chunk of the policy take effect; return it as it was forwarded, and why it was refused, or nothing."""
+        try:
+            chunk = self._chunks.of(chunk)
+        except ArmError as error:
+            return None, str(error)
+        place, turn = self.stage.measured
+        found = self._gate.admit(chunk, trial.now_ns, place, trial.joints, matrix_from_quaternion(turn))
+        self._gate.passed(found.chunk)
+        trial.send(found.chunk)
+        return found.chunk, "" if found.verdict.ok else found.verdict.reason
+
+
 class Rehearsal:
     """Rehearses episodes of one task, one after the other. One thread only.
 
@@ -168,23 +216,15 @@ class Rehearsal:
         policy_task: Task | None = None,
     ) -> None:
         self._task, self._maker, self._stage = task, maker, stage
-        self._config = config or RehearsalConfig()
-        self._arm, self._observed = arm, policy_task or task
-        self._chunks = chunks or TaskChunks(task, None)
-        self._gate = Gate(task, arm=arm)
+        self._arm = RehearsedArm(task, stage, config or RehearsalConfig(), arm, chunks, policy_task or task)
 
     def run(self, episode: int, seed: int, speed: float, label: str = "") -> EpisodeResult:
         """Rehearse the episode of a seed, with the same start and path of what moves as in the twin.
 
         The outcome is one of the stage, ``timeout``, or ``stopped: <reason>`` if the safety envelope refused a chunk.
         """
-        start = scene_of(self._task, seed)
-        self._stage.begin(seed, start, speed)
-        trial = Trial(self._task, self._config, self._stage, start, self._maker.history, self._arm, self._observed)
-        if trial.joints is not None:
-            self._chunks.begin(trial.joints, trial.now_ns)
+        trial = self._arm.begin(seed, speed, self._maker.history)
         self._maker.reset(seed)
-        self._gate.forget()
         outcome = self._play(trial) or self._stage.give_up()
         return EpisodeResult(episode, seed, outcome == "success", outcome, trial.elapsed_s, label)
 
@@ -212,13 +252,7 @@ class Rehearsal:
         record = self._maker.decide(trial.buffer.assemble(trial.now_ns))
         if record is None:
             return ""
-        try:
-            chunk = self._chunks.of(record.chunk)
-        except ArmError as error:
-            return str(error)
-        place, turn = self._stage.measured
-        found = self._gate.admit(chunk, trial.now_ns, place, trial.joints, matrix_from_quaternion(turn))
-        self._gate.passed(found.chunk)
-        self._maker.forwarded(found.chunk)
-        trial.send(found.chunk)
-        return "" if found.verdict.ok else found.verdict.reason
+        forwarded, refusal = self._arm.pass_on(trial, record.chunk)
+        if forwarded is not None:
+            self._maker.forwarded(forwarded)
+        return refusal

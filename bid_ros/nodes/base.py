@@ -59,6 +59,7 @@ class BidNode(Node):
     outlives: Sequence[str] = ()
     heartbeat_s: float = PERIOD_S
     changeable: Sequence[str] = ()
+    placed: Mapping[str, Any] = {}  # what rclpy is told of one of several nodes of a process
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class BidNode(Node):
     ) -> None:
         # A heartbeat must go on when the wall clock is set or simulated time stands still.
         self._pace = Clock(clock_type=ClockType.STEADY_TIME)
-        super().__init__(name)
+        super().__init__(name, **self.placed)
         self._role = name
         self.ended = False
         self.exit_status = 0

@@ -13,19 +13,15 @@ from bid_ros.core.errors import ChunkError, ObservationError, RemoteError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
-from bid_ros.core.topics import ARM_STATUS, SAFETY_CHUNK, Qos
+from bid_ros.core.topics import SAFETY_CHUNK, Qos
 from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
-from bid_ros.nodes.features import subscribe_features
-from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.instruction import PARAMETER, Instruction
-from bid_ros.nodes.joints import arm_of, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_parameters import PARAMETERS
-from bid_ros.nodes.policy_report import PolicyReport
+from bid_ros.nodes.policy_site import Looks, PolicySite
 from bid_ros.nodes.ros_messages import chunk_from_message
-from bid_ros.observing.intake import Intake
-from bid_ros.observing.measured import MeasuredJoints
+from bid_ros.policy.base import Policy
 from bid_ros.policy.budget import DelayMeter, SampleBudget, fitted_budget
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
@@ -33,7 +29,6 @@ from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import check_samples
 from bid_ros.policy.signature import check_signature
 from bid_ros.safety.grants import SHADOW
-from bid_ros.safety.screen import policy_chunks
 from bid_ros.system.priority import raise_priority
 
 SOURCE = "policy"
@@ -50,28 +45,17 @@ class PolicyNode(BidNode):
 
     def __init__(self, parameters: Sequence[Parameter] = PARAMETERS, sim_time: bool = False) -> None:
         super().__init__("policy", parameters, STALLED_S, sim_time)
-        self._commanded = self.load_task()
-        own_task = self.value("bundle_task") or self.value("task")
-        self._task = load_task(own_task).with_frame_prefix(self.frame_prefix)
+        self._read_bundle()
         self.heartbeat.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
-        self._bundle = load_bundle(Path(self.value("bundle")), load_task(own_task))
-        if self.value("signed_by"):
-            check_signature(self._bundle, self.value("signed_by"))
         self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
         how = {argument: self.value(name) for argument, name in STARTED.items()}
-        self._policy = start_policy(self._bundle, self._task, **how, say=self.get_logger().warning)
+        self._policy = self._start_policy(how)
         self._instruction = Instruction(self, self._policy, self._bundle.label)
-        arm, posed = arm_of(self, self._commanded), posed_arm_of(self, self._commanded)
-        self._task_chunks, screen = policy_chunks(self._commanded, self._task, arm, posed)
-        self._joints = MeasuredJoints()
-        looks = screen.passes, screen.free, screen.rest, self._joints.tells(screen)
         given = self._policy, self._decoder, self._task, self.value("seed")
-        self._maker = DecisionMaker(*given, True, time.monotonic_ns, *looks)
+        self._maker = DecisionMaker(*given, True, time.monotonic_ns, *self._looks())
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
-        self._buffer = ObservationBuffer(self._task, history=self._maker.history)
-        self._intake = Intake(self._task, self._buffer, live=not sim_time)
         self._lock = threading.Condition()
         self._complete_ns: dict[int, int] = {}
         self._granted = False
@@ -80,23 +64,39 @@ class PolicyNode(BidNode):
         self._last_stamp = 0
         self._waiting = self._lost = ""
         self._delays = DelayMeter(self._task.dt_ns)
-        self._report = PolicyReport(self, self._task, self._commanded, self._task_chunks.of)
-        heard = {ARM_STATUS: self._joints.take}
-        subscribe_features(self, self._task, self._observe, self._refuse, self.lossless, heard)
-        if arm is not None:
-            self.subscribe(ARM_STATUS, self._joints.take, newest=True)
-        self.subscribe(SAFETY_CHUNK, self._on_forwarded)
-        self._grants = subscribe_grants(self, self._on_grant, self._lock)
+        self._connect(live=not sim_time)
         self._thread = self._decision_thread()
 
+    def _read_bundle(self) -> None:
+        """Read the tasks and the bundle, and check its signature."""
+        self._commanded = self.load_task()
+        own_task = self.value("bundle_task") or self.value("task")
+        self._task = load_task(own_task).with_frame_prefix(self.frame_prefix)
+        self._bundle = load_bundle(Path(self.value("bundle")), load_task(own_task))
+        if self.value("signed_by"):
+            check_signature(self._bundle, self.value("signed_by"))
+
+    def _start_policy(self, how: Mapping[str, Any]) -> Policy:
+        return start_policy(self._bundle, self._task, **how, say=self.get_logger().warning)
+
+    def _looks(self) -> Looks:
+        self._site = PolicySite(self, self._commanded, self._task)
+        self._sites = {"": self._site}
+        return self._site.looks
+
+    def _connect(self, live: bool) -> None:
+        """Hear what is observed and who grants, and advertise what is decided."""
+        self._buffer = ObservationBuffer(self._task, history=self._maker.history)
+        heard = self._observe, self._refuse, self._on_grant
+        ends = self._site.connect(self._buffer, *heard, self._lock, live, self.lossless)
+        self._intake, self._report, self._grants = ends
+        self.subscribe(SAFETY_CHUNK, self._on_forwarded)
+
     def _decision_thread(self) -> PeriodicThread:
+        phase_ns, late_ns = (round(self.value(name) * 1e6) for name in ("decision_phase_ms", "max_late_ms"))
+        ended = partial(self.thread_ended, "the decision thread")
         return PeriodicThread(
-            "decide",
-            self._task.dt_ns,
-            self._turn,
-            phase_ns=round(self.value("decision_phase_ms") * 1e6),
-            tolerance_ns=round(self.value("max_late_ms") * 1e6),
-            on_error=partial(self.thread_ended, "the decision thread"),
+            "decide", self._task.dt_ns, self._turn, phase_ns=phase_ns, tolerance_ns=late_ns, on_error=ended
         )
 
     def begin(self) -> None:
@@ -252,8 +252,8 @@ class PolicyNode(BidNode):
             self._maker.reset()
             self._instruction.tell()
             self._decided_episode = episode
-            if self._joints.newest is not None:
-                self._task_chunks.begin(self._joints.newest, observation.stamp_ns)
+            for site in self._sites.values():
+                site.begin(observation.stamp_ns)
         delay = self._maker.delay
         record = self._maker.decide(observation)
         self._lost = "" if record is not None else self._lost

@@ -126,9 +126,9 @@ class ReplayPolicyNode(PolicyNode):
 
     def _begin_motion(self, recorded: RecordedDecision) -> None:
         """Begin a motion of joints with the first decision of an episode, where poses become joints."""
-        if self._joints.newest is not None and recorded.setting.stream != self._stream:
+        if self._site.joints.newest is not None and recorded.setting.stream != self._stream:
             self._stream = recorded.setting.stream
-            self._task_chunks.begin(self._joints.newest, recorded.stamp_ns)
+            self._site.chunks.begin(self._site.joints.newest, recorded.stamp_ns)
 
 
 main = ReplayPolicyNode.main

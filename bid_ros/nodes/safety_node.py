@@ -27,9 +27,11 @@ from bid_ros.core.topics import (
     SAFETY_STATE,
     TELEOP_SWITCH,
     TOOL_POSE,
+    TOPICS,
     camera_topic,
     chunk_topic,
 )
+from bid_ros.episodes.causes import of_safety
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of, check_configured, posed_arm_of
@@ -43,7 +45,7 @@ from bid_ros.safety.gate import Gate
 from bid_ros.safety.grants import SHADOW
 from bid_ros.safety.quiet import PAUSE_S, Quiet
 from bid_ros.safety.verdict import Action, Verdict, refused
-from bid_ros.safety.watchdog import State, Watchdog
+from bid_ros.safety.watchdog import PARTNER, State, Watchdog
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
@@ -54,6 +56,7 @@ PARAMETERS = (
     Parameter("late_limit", 5, "consecutive late chunks before the stop latches", 1, 100),
     Parameter("slow", 1.0, "factor of the speed of the policy's chunks, whether they break a limit or not", 0.05, 1.0),
     Parameter("shadow", False, "judge the policy's chunks and tell what they would do, but never forward one"),
+    Parameter("partners", [""], "namespaces of the other arms of the same policy: a stop of one stops all"),
     Parameter("max_pose_age_s", 0.2, "a measured tool pose older than this is not used to judge jumps", 0.01, 2.0),
     ARM_CONFIG,
     TWIN,
@@ -79,7 +82,9 @@ class SafetyNode(BidNode):
         self._shadowing = Shadowing(self, self._task, arm, self.value("slow")) if shadow else None
         self._asked = SHADOW if shadow else AUTONOMOUS
         self._arbiter, self._listening = Arbiter(), Listening()
-        deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
+        self._partners = tuple(space.strip("/") for space in self.value("partners") if space)
+        needed = [*self.value("required"), *(f"{partner}/safety" for partner in self._partners)]
+        deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in needed}
         self._watchdog = Watchdog(deadlines, self.value("late_limit"), self.value("settle_s"))
         self._watchdog.granted = False
         self._said, self._quiet = Said(self, sorted({*deadlines, AUTONOMOUS, "camera"})), Quiet()
@@ -96,6 +101,10 @@ class SafetyNode(BidNode):
         self._grants = subscribe_grants(self, self._on_grant, patient=True)
         self.subscribe(ARM_STATUS, self._on_status, newest=True)
         self.subscribe(HEARTBEAT, self._on_heartbeat, patient=True)
+        for partner in self._partners:
+            hear = {HEARTBEAT: self._on_partner_heartbeat, SAFETY_STATE: self._on_partner}
+            for name, take in hear.items():
+                self.listen(f"/{partner}/{name}", partial(take, partner), TOPICS[name], patient=name == HEARTBEAT)
         self.serve(Trigger, SAFETY_RESET, self._on_reset)
         self.create_timer(0.02, self._tick)
         self.create_timer(0.1, self._publish_state)
@@ -110,6 +119,18 @@ class SafetyNode(BidNode):
     def _on_heartbeat(self, message: Heartbeat) -> None:
         self._sole.beat(message)
         self._watchdog.beat(message.node, self.arrived_ns(), self._judged_ns())
+
+    def _on_partner_heartbeat(self, partner: str, message: Heartbeat) -> None:
+        """Hear the safety node of another arm: without it nobody would say that this one has to stop."""
+        if message.robot == partner and message.node == "safety":
+            self._watchdog.beat(f"{partner}/safety", self.arrived_ns(), self._judged_ns())
+
+    def _on_partner(self, partner: str, message: SafetyState) -> None:
+        """Stop with another arm. One that only stopped because of this one is no cause."""
+        if message.robot == partner:
+            stopped = message.state == SafetyState.STOPPED and message.rule != PARTNER
+            self._watchdog.partner(partner, message.reason if stopped else "")
+            self._act(self._watchdog.tick(self._judged_ns()))
 
     def _on_grant(self) -> None:
         now = time.monotonic_ns()
@@ -130,6 +151,8 @@ class SafetyNode(BidNode):
             if self._shadowing is not None:
                 self._shadowing.told(self._measured_ns, pose_arrays(message.tool)[0], held)
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
+        if self._partners and message.mode == ArmStatus.STOPPED and not of_safety(message.reason):
+            fault = message.reason  # the arm node stopped by itself, which the others hear from here
         self._act(self._watchdog.arm_fault(fault, self._judged_ns()))
 
     def _on_chunk(self, source: str, message: ChunkMessage) -> None:

@@ -16,6 +16,8 @@ from bid_ros.safety.verdict import ACCEPTED, Action, Verdict, refused
 # A loaded computer now and then produces a late chunk, or one for which the arm's pose is unknown. It is safe not to
 # forward it: the previous chunk still covers now, and the arm stops by itself when that ends. Any other refusal means
 # that the sender asked for what it must never ask for. Such a sender is not trusted further.
+PARTNER: Final = "partner"
+"""Rule of a stop that follows that of another arm. It is no cause for that one, or neither could be reset."""
 TOLERATED: Final = frozenset({"time", "measurement"})
 
 
@@ -43,8 +45,8 @@ class Watchdog:
     Attributes:
         granted: whether anybody was ever in charge of the arm. Before that nothing moves, and silence only means that
             nodes still load: it leads back to WAITING and latches nothing.
-        cause: what stopped it. Its rule is that of a refusal, ``heartbeat:NAME``, ``grant``, ``publisher`` or
-            ``fault``; it is ``ACCEPTED``, which has none, unless STOPPED.
+        cause: what stopped it. Its rule is that of a refusal, ``heartbeat:NAME``, ``grant``, ``publisher``,
+            ``partner`` or ``fault``; it is ``ACCEPTED``, which has none, unless STOPPED.
         margins: how near the silence of each required node came to its limit, while somebody was in charge.
 
     Raises:
@@ -63,6 +65,7 @@ class Watchdog:
         self.cause = self._newest = ACCEPTED
         self._announced, self._explained = True, False
         self._fault = self._stranger = ""
+        self._partners: dict[str, str] = {}
         self.margins = Margins()
         self._late = 0
 
@@ -126,6 +129,12 @@ class Watchdog:
         if reason:
             self._latch(refused("publisher", reason))
 
+    def partner(self, arm: str, reason: str) -> None:
+        """Stop because another arm of the same policy stopped of itself; an empty text: it does not, or only for us."""
+        self._partners[arm] = reason
+        if reason:
+            self._latch(refused(PARTNER, f"the arm '{arm}' stopped: {reason}"))
+
     def judge(self, verdict: Verdict, steady_ns: int) -> bool:
         """Count a verdict and return whether the chunk may be forwarded now."""
         self._advance(steady_ns)
@@ -177,7 +186,11 @@ class Watchdog:
         self._announced = True
         self._late = 0
         self._advance(steady_ns)
-        return ""
+        # What this arm stopped for is gone. So from here on it only follows the other, which can be reset then, even
+        # where each had a cause of its own.
+        for arm, why in self._partners.items():
+            self.partner(arm, why)
+        return f"not reset: {self.cause.reason}" if self.cause.rule == PARTNER else ""
 
     def _advance(self, steady_ns: int) -> None:
         if self._fault:

@@ -36,7 +36,8 @@ LARGEST_DOMAIN: Final = 232  # ROS 2's
 class NodeSpec:
     """One node of a system: its name, its module under ``bid_ros.nodes`` (also its executable), its parameters.
 
-    ``namespace`` has a leading slash, or is empty for the root. ``remapped`` gives topics other names.
+    ``namespace`` has a leading slash, or is empty for the root. ``remapped`` gives topics other names. ``arm`` is the
+    arm that the node belongs to, in a system of several.
     """
 
     name: str
@@ -45,6 +46,12 @@ class NodeSpec:
     namespace: str = ""
     log_level: str = "info"
     remapped: Mapping[str, str] = field(default_factory=dict)
+    arm: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name that no other node of the run has."""
+        return f"{self.arm}.{self.name}" if self.arm else self.name
 
 
 @dataclass(frozen=True)
@@ -264,7 +271,7 @@ def twin_address(namespace: str, ports: Sequence[int]) -> str:
 def command_line(spec: NodeSpec, parameter_folder: Path) -> str:
     """Return the shell line that runs a node. It writes the parameters to a file, which stays for inspection."""
     parameter_folder.mkdir(parents=True, exist_ok=True)
-    file = parameter_folder / f"{spec.name}.yaml"
+    file = parameter_folder / f"{spec.label}.yaml"
     full_name = f"{spec.namespace}/{spec.name}"
     file.write_text(yaml.safe_dump({full_name: {"ros__parameters": dict(spec.parameters)}}))
     words = [sys.executable, "-m", "bid_ros.nodes", spec.executable, "--ros-args", "-r", f"__node:={spec.name}"]

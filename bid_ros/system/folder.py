@@ -10,6 +10,7 @@ from pydantic import Field
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.joint_chunks import tool_task
+from bid_ros.core.arms import check_one_arm
 from bid_ros.core.errors import ArmError, BidError, TaskError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import parse_settings, read_yaml, settings
@@ -258,9 +259,9 @@ def find_system(named: str | Path) -> System:
 
     Raises BidError if there is none, its ``system.yaml`` is not valid, or it is the file of a task of no robot.
     """
-    folder = Path(named)
-    if folder.suffix == ".yaml" and folder.is_file():
+    if (folder := Path(named)).suffix == ".yaml" and folder.is_file():
         check_robot(load_task(folder))
+    check_one_arm(named)
     if not (folder / FILE).is_file():
         if folder.is_dir():
             raise BidError(f"folder {folder} is no system: it has no {FILE}; make one with: bid new FOLDER")
@@ -268,8 +269,7 @@ def find_system(named: str | Path) -> System:
             shipped = ", ".join(shipped_systems())
             raise BidError(f"system '{named}' does not exist; valid are a system's folder and the shipped {shipped}")
         folder = share("config", str(named))
-    folder = folder.resolve()
-    return System(folder, _settings(folder))
+    return System(folder := folder.resolve(), _settings(folder))
 
 
 def _settings(folder: Path) -> SystemSettings:

@@ -19,7 +19,7 @@ from bid_ros.system.progress import PROGRESS
 
 PLAIN_PROGRESS_S = 2.0
 SILENT_S: Final = HUNG_S - 5.0  # before a process that is woken ends itself by force and closes nothing
-OUTLIVED: Final = ("arm", "episode")  # nodes for whose last messages others wait, which asks the graph
+OUTLIVED: Final = ("arm", "episode", "arms_episode")  # nodes for whose last messages others wait, which asks the graph
 AGAIN_S: Final = 0.2  # s between two looks at them
 KILL_S: Final = END_S + 5.0  # from asking the processes to end until those that did not are killed
 
@@ -211,7 +211,7 @@ class Supervisor:
         for child in self._running():
             child.send(signal.SIGTERM)
             child.send(signal.SIGCONT)  # one that is frozen hears nothing before
-        outlived = [child for child in self._children if child.name in OUTLIVED]
+        outlived = [child for child in self._children if child.name.rpartition(".")[2] in OUTLIVED]
         end = time.monotonic() + self.kill_s
         while (running := self._running()) and (left := end - time.monotonic()) > 0:
             # Of a node that was killed, or whose libraries ended it, the graph tells for seconds that it is there.

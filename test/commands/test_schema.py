@@ -21,7 +21,7 @@ from bid_ros.robots.ur.config import UrConfig
 from bid_ros.system.folder import SystemSettings, shipped_systems
 from bid_ros.system.parameters import NodesSettings
 
-NAMES = ("board", "bundle", "cameras", "nodes", "robot-franka", "robot-ros", "robot-ur", "system", "task")
+NAMES = ("arms", "board", "bundle", "cameras", "nodes", "robot-franka", "robot-ros", "robot-ur", "system", "task")
 CONFIG = Path(__file__).parents[2] / "config"
 FILES = ("cameras", "nodes", "robot", "system", "task")
 

@@ -117,6 +117,44 @@ def test_a_gap_that_ended_between_two_ticks_is_still_noticed(running):
     assert running.cause.rule.startswith("heartbeat:")
 
 
+def test_another_arm_that_stops_stops_this_one_until_it_is_free_again(running):
+    running.partner("right", "")
+    assert running.judge(ACCEPTED, MS)
+    running.partner("right", "no sign of life from 'arm'")
+    assert running.tick(2 * MS) and not running.judge(ACCEPTED, 2 * MS)
+    assert running.cause.rule == "partner" and running.reason == "the arm 'right' stopped: no sign of life from 'arm'"
+    beat_all(running, 3 * MS)
+    assert running.reset(3 * MS) == "not reset: the arm 'right' stopped: no sign of life from 'arm'"
+    running.partner("right", "")
+    assert running.stopped, "only a reset clears a stop"
+    assert running.reset(4 * MS) == "" and running.judge(ACCEPTED, 4 * MS)
+
+
+def test_two_arms_that_stopped_for_causes_of_their_own_do_not_wait_for_each_other():
+    arms = {name: made() for name in ("left", "right")}
+
+    def tell(steady_ns):
+        """Let each hear the other, as the safety node does."""
+        for (name, own), other in zip(arms.items(), reversed(arms.values()), strict=True):
+            beat_all(own, steady_ns)
+            own.tick(steady_ns)
+            stopped = own.stopped and own.cause.rule != "partner"
+            other.partner(name, own.reason if stopped else "")
+
+    tell(0)
+    for watchdog in arms.values():
+        watchdog.judge(refused("workspace", "outside"), MS)
+    tell(2 * MS)
+    assert {watchdog.cause.rule for watchdog in arms.values()} == {"workspace"}
+    assert arms["left"].reset(3 * MS) == "not reset: the arm 'right' stopped: outside" and arms["left"].stopped
+    tell(4 * MS)
+    assert arms["right"].reset(5 * MS) == ""
+    tell(6 * MS)
+    assert arms["left"].reset(7 * MS) == ""
+    tell(8 * MS)
+    assert {watchdog.state for watchdog in arms.values()} == {State.RUNNING}
+
+
 def test_a_stop_is_told_once_whatever_caused_it(running):
     running.judge(refused("workspace", "outside", 1.0, 0.7), MS)
     assert running.tick(2 * MS)
