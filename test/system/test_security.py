@@ -27,7 +27,8 @@ PARTS = {
     "bystander": "episode", "driver_watch": "episode", "instruction": "policy", "shadowing": "safety",
     "arm_report": "arm", "policy_report": "policy", "robot_model": "monitor", "replay_node": "", "client": "",
     "replay_policy_node": "", "features": "policy", "base": "", "topics": "", "following": "", "camera_probe": "",
-    "ros_bus": "", "grants": "arm", "said": "safety", "camera_views": "camera",
+    "ros_bus": "", "grants": "arm", "said": "safety", "camera_views": "camera", "policy_site": "policy",
+    "arm_sequence": "episode", "arms_episode_node": "episode", "arms_policy_node": "policy",
 }  # fmt: skip
 
 
