@@ -23,6 +23,7 @@ ALLOWED = (
     r"ROS's launch is not installed",
     r"its controller takes no joints",
     r"pyrealsense2 is not installed",
+    r"gymnasium-robotics is not installed",
 )
 
 
