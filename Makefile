@@ -1,4 +1,4 @@
-# make run | test | lint | docs | train | bench | data | view. Everything installs into .venv; nothing else on the
+# make run | test | lint | docs | train | bench | data | view | benchmarks. Everything installs into .venv; nothing else on the
 # machine is changed but, where allowed, the Debian packages that scripts/setup.sh names.
 VENV ?= .venv
 PYTHON ?= python3
@@ -8,7 +8,7 @@ MESSAGES = bid_msgs/CMakeLists.txt bid_msgs/package.xml $(wildcard bid_msgs/msg/
 SETUP = scripts/setup.sh scripts/telling.sh scripts/prune.sh scripts/build_messages.sh scripts/build_package.sh scripts/repair_wheels.sh scripts/uv.sh \
 	scripts/find_python.sh scripts/try_setup.py
 
-.PHONY: setup train bench data view develop run test lint docs lock clean
+.PHONY: setup train bench data view develop benchmarks run test lint docs lock clean
 
 # What a robot computer needs, and what is added to it: training, the bench, data sets, viewers, lint and tests.
 setup: $(VENV)/.run
@@ -25,6 +25,10 @@ $(VENV)/.run: requirements/run.lock $(SETUP) $(MESSAGES) setup.py setup.cfg
 $(VENV)/.train $(VENV)/.bench $(VENV)/.data $(VENV)/.view $(VENV)/.develop: $(VENV)/.%: requirements/%.lock | $(VENV)/.run
 	PYTHON="$(PYTHON)" scripts/setup.sh "$(VENV)" $*
 	touch $@
+
+# The benches whose simulators need another MuJoCo than the twins: an environment of its own.
+benchmarks:
+	PYTHON="$(PYTHON)" scripts/benchmarks.sh "$(VENV)-benchmarks"
 
 run: setup
 	$(BIN)/bid up franka_place --episodes 3 --moving 0.03 --out "$(OUT)"

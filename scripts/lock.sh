@@ -31,4 +31,8 @@ grep '^openpi-' develop.in >>"$work/develop.lock"
   grep -vE "^($(grep -oE '^[a-z-]+' noble.txt | paste -sd'|'))==" "$work/all" >"$work/others"
   resolve --python-version 3.12 -c "$work/others" --override noble.txt ros.in | lines | grep -vFxf noble.txt
 } >"$work/ros.lock"
+{
+  echo "# Made by scripts/lock.sh from benchmarks.in: an environment of its own."
+  resolve --python-version 3.11 benchmarks.in
+} >"$work/benchmarks.lock"
 mv "$work"/*.lock .

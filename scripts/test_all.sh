@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 venv=${1:-.venv}
 [ $# -eq 0 ] || shift
-names=(suite serial long installation other-python bare mutation docs)
+names=(suite serial long installation other-python benchmarks bare mutation docs)
 work() {
   case $1 in
     suite) make test VENV="$venv" ;;
@@ -15,6 +15,7 @@ work() {
     long) unset PYTHONDONTWRITEBYTECODE; "$venv/bin/python" -m pytest -m long ;;
     installation) "$venv/bin/python" -m pytest -m installation test/setup ;;
     other-python) scripts/test_other_python.sh "$venv" ;;
+    benchmarks) scripts/test_benchmarks.sh "$venv-benchmarks" ;;
     bare) scripts/test_bare.sh ;;
     mutation) scripts/mutation.sh "$venv" ;;
     docs) make docs VENV="$venv" ;;

@@ -1,9 +1,9 @@
-"""What the bench asks of a simulated task. Push-T is one; tests bring a smaller one."""
+"""What the bench asks of a simulated task. Push-T is one, the door another; tests bring a smaller one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +16,9 @@ Array = NDArray[np.float64]
 class Environment(Protocol):
     """One simulated world. The same seed and actions give the same states.
 
-    A state has the attributes ``agent``, ``(A,)`` px of what is moved by actions; ``block``, ``(B,)`` of what is to be
-    brought to its target: x, y in px, then whatever else describes it; ``coverage``, 0 to 1: how well it lies there.
+    A state has the attributes ``agent``, ``(A,)`` of what is moved by actions, in their units; ``block``, ``(B,)`` of
+    what is to be brought to its target; ``coverage``, 0 to 1: how well it lies there. Only a block whose first values
+    are x and y in px can drift or jump.
     """
 
     def reset(self, seed: int) -> Any:
@@ -72,3 +73,14 @@ def pusht_scene() -> BenchScene:
     from bid_ros.bench.pusht.env import PushTEnv, render, score
 
     return BenchScene("pusht", PushTEnv, observation_values, score, render)
+
+
+def door_scene() -> BenchScene:
+    """Return Adroit's door, whose simulator is only imported when asked for."""
+    from bid_ros.bench.door.env import DoorEnv, observation_values, render, score
+
+    return BenchScene("door", DoorEnv, observation_values, score, render)
+
+
+SCENES: Final[Mapping[str, Callable[[], BenchScene]]] = {"pusht": pusht_scene, "door": door_scene}
+"""The benches by name."""

@@ -17,8 +17,7 @@ from bid_ros.core.task import Task, load_task
 from bid_ros.decoding import TERMS, VARIANTS, DecoderConfig, decoder_names
 
 _USUAL: Final = ("metric", "trim", "mode_size", "decay", "ema_weight", "warm_start")
-_TASK: Final = "pusht"
-_SHOWN: Final = {"block_keypoints", "agent_position"}
+PUSHT, DOOR = "pusht", "door"
 
 
 def add_parser(verbs: Any) -> None:
@@ -29,21 +28,27 @@ def add_parser(verbs: Any) -> None:
         description="Measure what a decoder does to success, smoothness and latency.",
     )
     parts = bench.add_subparsers(title="benches", dest="bench", required=True, metavar="BENCH")
-    _add_pusht(parts)
+    _add_scenes(parts)
     add_diagnostic_parser(parts)
-    data = parts.add_parser("data", help="turn the human demonstrations of Push-T into a data set")
-    data.add_argument("file", help="pusht_cchi_v7_lowdim.npz, as Diffusion Policy publishes it (Chi et al., 2023)")
-    data.add_argument("--task", default=_TASK, help="pusht or pusht_history (default pusht)")
+    data = parts.add_parser("data", help="turn the human demonstrations of a bench into a data set")
+    data.add_argument(
+        "file",
+        help="pusht_cchi_v7_lowdim.npz, as Diffusion Policy publishes it (Chi et al., 2023), or adroit_door_human.npz, "
+        "of hand_dapg (Rajeswaran et al., 2018)",
+    )
+    data.add_argument("--task", default=PUSHT, help="pusht, pusht_history or door (default pusht)")
     data.add_argument("-o", "--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
     data.set_defaults(run=run_data)
 
 
-def _add_pusht(parts: Any) -> None:
+def _add_scenes(parts: Any) -> None:
     pusht = parts.add_parser(
-        "pusht",
-        help="closed- and open-loop rollouts of Push-T",
+        PUSHT,
+        aliases=[DOOR],
+        help="closed- and open-loop rollouts of Push-T, or of Adroit's door",
         description="Roll out every combination of the comma lists on the same starts. The same seeds give the same "
-        "numbers, whatever --batch and --workers are. Running the command again goes on where it stopped.",
+        "numbers, whatever --batch and --workers are. Running the command again goes on where it stopped. A door "
+        "neither drifts nor jumps.",
         formatter_class=WithDefaults,
     )
     grid = pusht.add_argument_group("what is compared (comma lists)")
@@ -67,39 +72,46 @@ def _add_pusht(parts: Any) -> None:
     plan.add_argument("--episodes", type=int, default=100, help="of each cell and seed")
     starts = "comma list; seed 1 has the published starts"
     add_list(plan, "--seed", int, dest="seeds", default="1,2,3", help=starts)
-    plan.add_argument("--steps", type=int, default=300, help="longest episode; full score ends it early")
+    plan.add_argument("--steps", type=int, help="longest episode; full score ends it early (default: the task's)")
     run = pusht.add_argument_group("how it is run")
-    run.add_argument("--bundle", default="models/pusht", help="folder of the policy")
+    run.add_argument("--bundle", default="", help="folder of the policy (default: models/pusht or models/door)")
     run.add_argument("--task", default="", help="name or path of the task file (default: what the bundle is of)")
     run.add_argument("--runtime", default="auto", help="auto, openvino, onnx or torch")
     run.add_argument("--batch", type=int, default=32, help="most environments in one network call")
     run.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes, each with one thread")
     run.add_argument("--ray", default="", metavar="ADDRESS", help="run on a Ray cluster instead; local starts one")
-    run.add_argument("-o", "--out", default="runs/pusht", help="folder of results, summary.json and report.html")
+    run.add_argument("-o", "--out", default="", help="folder of results (default: runs/pusht, runs/door)")
     run.add_argument("--json", action="store_true", help="print summary.json on standard output")
-    pusht.set_defaults(run=run_pusht)
+    pusht.set_defaults(run=run_scene)
 
 
-def run_pusht(options: argparse.Namespace) -> int:
+def run_scene(options: argparse.Namespace) -> int:
     """Run the bench."""
     from bid_ros.bench.cell import BenchPlan, build_cells
     from bid_ros.bench.report import REPORT
-    from bid_ros.bench.scene import BenchSetup, pusht_scene
+    from bid_ros.bench.scene import SCENES, BenchSetup
     from bid_ros.bench.summary import markdown
     from bid_ros.bench.sweep import SUMMARY, run_bench, write_outcome
     from bid_ros.core.worker_pool import WorkerPool
     from bid_ros.policy.bundle import bundled_task
 
+    name = options.bench
     pool = WorkerPool(options.workers, options.ray)
-    check_extra("bench", "the bench", "tqdm", "onnx", "gym_pusht")
+    check_extra("bench", "the bench", "tqdm", "onnx")
+    if name == PUSHT:
+        check_extra("bench", "Push-T", "gym_pusht")
+    scene = SCENES[name]()
+    scene.make(0.0)  # its simulator may be missing: before long work
     if options.ray:
         check_extra("ray", "--ray", "ray")
-    made_for = "" if options.task else bundled_task(_bundle(options.bundle))
-    task = _seen(task_of(options.task, made_for, options.bundle))
+    bundle = options.bundle or f"models/{name}"
+    made_for = "" if options.task else bundled_task(_bundle(bundle))
+    task = _seen(task_of(options.task, made_for, bundle), name)
     cells = build_cells(task, grid_lists(options))
-    plan = BenchPlan(options.episodes, options.seeds, options.steps, options.batch)
-    setup = BenchSetup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
-    out = Path(options.out)
+    steps = round(task.episode_timeout * task.rate_hz) if options.steps is None else options.steps
+    plan = BenchPlan(options.episodes, options.seeds, steps, options.batch)
+    setup = BenchSetup(_bundle(bundle), task, scene, options.runtime)
+    out = Path(options.out or f"runs/{name}")
     outcome = run_bench(cells, plan, setup, out, pool)
     write_outcome(out, outcome, setup.scene)
     print(json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(outcome.summaries))
@@ -107,11 +119,11 @@ def run_pusht(options: argparse.Namespace) -> int:
     return 0
 
 
-def _seen(task: Task) -> Task:
-    """Return a task that observes what Push-T shows. Raises BidError for another one."""
-    names = {item.name for item in task.observation} | {item.name for item in task.action}
-    if names != _SHOWN:
-        raise BidError(f"task '{task.name}' has {', '.join(sorted(names))}; Push-T shows {', '.join(sorted(_SHOWN))}")
+def _seen(task: Task, bench: str) -> Task:
+    """Return a task that observes what a bench shows. Raises BidError for another one."""
+    shown, names = ({item.name for item in (*of.observation, *of.action)} for of in (load_task(task_path(bench)), task))
+    if names != shown:
+        raise BidError(f"task '{task.name}' has {', '.join(sorted(names))}; {bench} shows {', '.join(sorted(shown))}")
     return task
 
 
@@ -135,10 +147,11 @@ def _bundle(text: str) -> Path:
 
 def run_data(options: argparse.Namespace) -> int:
     """Write the data set."""
-    from bid_ros.bench.pusht.data import human_dataset
+    from bid_ros.bench.door import data as door
+    from bid_ros.bench.pusht import data as pusht
 
-    out = Path(options.out)
-    dataset = human_dataset(options.file, load_task(task_path(options.task)))
+    out, task = Path(options.out), load_task(task_path(options.task))
+    dataset = (door if task.name == DOOR else pusht).human_dataset(options.file, task)
     dataset.save(out)
     print(f"{out}: {dataset.episodes} episodes, {dataset.rows} rows, sha256 {dataset.sha256}", file=sys.stderr)
     return 0

@@ -67,7 +67,7 @@ def test_a_bundle_of_a_task_that_push_t_does_not_show(tmp_path, capsys):
     pytest.importorskip("gym_pusht")
     bundle = share("models", "franka_place")
     assert main(["bench", "pusht", "--bundle", str(bundle), "--out", str(tmp_path)]) == 2
-    assert "Push-T shows agent_position, block_keypoints" in capsys.readouterr().err
+    assert "pusht shows agent_position, block_keypoints" in capsys.readouterr().err
 
 
 def test_a_bench_from_the_command_line(task, tmp_path, capsys):
@@ -125,3 +125,9 @@ def test_a_bench_that_moved_says_where(capsys, name):
         f"bid bench {name} is a script of a checkout of bid_ros now: python scripts/results {name}"
         in capsys.readouterr().err
     )
+
+
+def test_a_door_without_its_simulator_says_how_to_get_it(tmp_path, capsys):
+    assert main(["bench", "door", "--episodes", "1", "--out", str(tmp_path / "out")]) == 2
+    assert "in an environment of its own; make it with: make benchmarks" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

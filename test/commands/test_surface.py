@@ -26,7 +26,10 @@ def options_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tupl
     """Yield verb and option, ``--x`` and ``--no-x`` as one; what every program has, help and version, is left out."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for name, inner in action.choices.items():
+            parsers = {
+                id(inner): (name, inner) for name, inner in reversed(action.choices.items())
+            }  # an alias is no other
+            for name, inner in parsers.values():
                 yield from options_of(inner, f"{path} {name}".strip())
         elif action.option_strings and not isinstance(action, argparse._HelpAction | argparse._VersionAction):
             yield path, action.option_strings[-1]

@@ -25,6 +25,8 @@ PYTHON = {
     "franky": ("", "franky-control"),
     "franky_sim": ("", "franky-sim"),
     "gym_pusht": ("", "gym-pusht"),
+    "gymnasium": ("", "gymnasium"),
+    "gymnasium_robotics": ("", "gymnasium-robotics"),
     "h5py": ("", "h5py"),
     "imageio_ffmpeg": ("", "imageio-ffmpeg"),
     "matplotlib": ("python3-matplotlib", "matplotlib"),
@@ -64,6 +66,8 @@ PYTHON = {
 OPTIONAL = {
     "av",
     "gym-pusht",
+    "gymnasium",
+    "gymnasium-robotics",
     "h5py",
     "numcodecs",
     "onnx",

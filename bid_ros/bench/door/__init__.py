@@ -1,0 +1,1 @@
+"""Adroit's door: a hand with 24 joints opens it."""

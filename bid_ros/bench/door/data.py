@@ -1,0 +1,69 @@
+"""The human demonstrations of Adroit's door for training."""
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.bench.door.env import ACTUATORS, features
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.task import Task
+from bid_ros.recording.dataset import Dataset
+
+RATE_HZ: Final = 25.0
+COLUMNS: Final = {"observation": (39,), "action": (ACTUATORS,), "episode_ends": ()}  # of each array that is read
+
+
+def human_dataset(path: str | Path, task: Task) -> Dataset:
+    """Read ``adroit_door_human.npz`` (Rajeswaran et al., RSS 2018, re-packed) as a data set for ``task``.
+
+    Row ``t`` holds what was seen at step ``t`` and the action that followed, clipped to -1 to 1 as the environment
+    does it.
+
+    Args:
+        path: file with ``observation`` (T, 39), ``action`` (T, 28) and ``episode_ends`` (E,).
+        task: ``config/door.yaml``.
+
+    Raises:
+        RecordingError: the file is missing, damaged or of another kind, or ``task`` asks for something else.
+    """
+    path = Path(path)
+    arrays = _read(path)
+    if task.rate_hz != RATE_HZ:
+        raise RecordingError(f"door data has {RATE_HZ:g} rows a second; task '{task.name}' has {task.rate_hz:g}")
+    shown, ends = arrays["observation"].astype(np.float64), arrays["episode_ends"].astype(np.int64)
+    try:
+        dataset = Dataset(
+            observations=features(shown),
+            actions=np.clip(arrays["action"].astype(np.float64), -1.0, 1.0),
+            stamps_ns=np.arange(len(shown), dtype=np.int64) * task.dt_ns,
+            episode_ends=ends,
+            labels=("human",) * len(ends),
+            seeds=np.arange(len(ends), dtype=np.uint64),
+            task=task.name,
+            task_signature=task.signature(),
+        )
+        dataset.validate(task)
+    except RecordingError as error:
+        raise RecordingError(f"door data {path}: {error}") from error
+    return dataset
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays that are needed, of the right number of columns and all numbers."""
+    if not path.is_file():
+        raise RecordingError(f"door data {path} does not exist")
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in COLUMNS if name in content.files}
+    except (OSError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise RecordingError(f"door data {path} is damaged or of another kind: {error}") from error
+    for name, columns in COLUMNS.items():
+        if name not in arrays:
+            raise RecordingError(f"door data {path} lacks '{name}'; needed are {', '.join(COLUMNS)}")
+        if arrays[name].shape[1:] != columns or arrays[name].dtype.kind not in "fiu":
+            raise RecordingError(f"door data {path}: '{name}' is {arrays[name].shape}; valid are rows of {columns}")
+    return arrays

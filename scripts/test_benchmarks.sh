@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Tests of the benches in an environment of their own, without the suite's ROS. Usage: test_benchmarks.sh VENV
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/benchmarks.sh "$1"
+"$1/bin/python" -m pip install --quiet pytest
+"$1/bin/python" -m pytest -q -p no:cacheprovider --noconftest -c /dev/null --rootdir . test/bench/door/test_env.py
