@@ -22,6 +22,7 @@ ALLOWED = (
     r"this session has no niceness of its own",
     r"ROS's launch is not installed",
     r"its controller takes no joints",
+    r"pyrealsense2 is not installed",
     r"gymnasium-robotics is not installed",
 )
 
