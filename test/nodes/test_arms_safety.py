@@ -59,7 +59,7 @@ class Pair:
 @pytest.fixture
 def pair(bench, root):
     made = Pair(bench, root)
-    assert bench.until(made.both(SafetyState.RUNNING), 30.0), "the safety nodes did not come up"
+    assert bench.until(made.both(SafetyState.RUNNING), 60.0), "the safety nodes did not come up"
     return made
 
 
