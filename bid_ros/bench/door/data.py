@@ -1,13 +1,12 @@
 """The human demonstrations of Adroit's door for training."""
 
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.bench.demonstrations import read_arrays
 from bid_ros.bench.door.env import ACTUATORS, features
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
@@ -54,16 +53,8 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays that are needed, of the right number of columns and all numbers."""
-    if not path.is_file():
-        raise RecordingError(f"door data {path} does not exist")
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in COLUMNS if name in content.files}
-    except (OSError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise RecordingError(f"door data {path} is damaged or of another kind: {error}") from error
+    arrays = read_arrays(path, "door data", COLUMNS)
     for name, columns in COLUMNS.items():
-        if name not in arrays:
-            raise RecordingError(f"door data {path} lacks '{name}'; needed are {', '.join(COLUMNS)}")
         if arrays[name].shape[1:] != columns or arrays[name].dtype.kind not in "fiu":
             raise RecordingError(f"door data {path}: '{name}' is {arrays[name].shape}; valid are rows of {columns}")
     return arrays

@@ -1,13 +1,12 @@
 """Observations of Push-T, in an episode and in the human demonstrations for training."""
 
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.bench.demonstrations import read_arrays
 from bid_ros.bench.pusht.env import PushTState, keypoints
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
@@ -74,16 +73,8 @@ def _features(agent: Array, points: Array) -> dict[str, Array]:
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays that are needed, of the right number of columns and all numbers."""
-    if not path.is_file():
-        raise RecordingError(f"Push-T data {path} does not exist")
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in COLUMNS if name in content.files}
-    except (OSError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise RecordingError(f"Push-T data {path} is damaged or of another kind: {error}") from error
+    arrays = read_arrays(path, "Push-T data", COLUMNS)
     for name, columns in COLUMNS.items():
-        if name not in arrays:
-            raise RecordingError(f"Push-T data {path} lacks '{name}'; needed are {', '.join(COLUMNS)}")
         array, kinds = arrays[name], "iu" if name == "episode_ends" else "fiu"
         if array.ndim != 1 + len(columns) or array.shape[1:] != columns or array.dtype.kind not in kinds:
             found = f"Push-T data {path}: '{name}' is {array.dtype} {array.shape}"
