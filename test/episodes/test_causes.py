@@ -124,6 +124,18 @@ def test_a_twin_that_braked_for_want_of_commands_tells_of_the_computer(rate, par
     assert ("received 75 % of the last 100 commands, so it braked" in fault) == (part == COMPUTER)
 
 
+@pytest.mark.parametrize(("low_ms", "part"), [(80, ""), (150, COMPUTER)])
+def test_a_twin_that_receives_too_few_commands_for_some_time_tells_of_the_computer(low_ms, part):
+    """A busy computer holds a client up for a moment; datagrams in another order go on being lost."""
+    with ending():
+        cell, swing = moving(twin=True)
+        cell.robot.tell(lambda said, first, ms: replace(said, success_rate=0.3 if ms <= low_ms else 1.0))
+        cell.run(0.3, swing)
+    fault = cell.state.fault
+    assert (blamed(fault, twin=True) if fault else "") == part, fault
+    assert ("received 30 % of the last 100 commands; valid is at least 50 %" in fault) == bool(part)
+
+
 @pytest.mark.parametrize("end", ["frozen", "killed"])
 def test_a_driver_process_that_hangs_or_was_killed_tells_of_the_computer(monkeypatch, end):
     monkeypatch.setenv("PYTHONPATH", str(DRIVER.parent))

@@ -16,9 +16,11 @@ from bid_ros.robots.unheard import RESTING_TWIN_S, Unheard, late_text
 
 MS: Final = 1_000_000
 # A robot that receives fewer of the commands of the last 100 ms follows them badly, and soon stops by itself. It counts
-# from this long after it has begun to follow.
+# from this long after it has begun to follow. A busy computer holds a twin's client up for a moment, so a twin must
+# receive too few for some time.
 LEAST_RATE: Final = 0.5
 SETTLED_MS: Final = 200
+LOW_TWIN_MS: Final = 100
 # A twin brakes by itself after 20 commands lost in a row.
 BRAKED_RATE: Final = 0.8
 OVERTAKEN_MS: Final = 20
@@ -42,7 +44,8 @@ class FrankaWatch:
     robot's own watchdog stops it, without any of its states. A state that cannot be believed is not passed on.
 
     A twin on a busy computer makes less time than passes, so its states grow old by its clock. That is not held against
-    it, and neither are commands that it misses, how far it is behind its set-points, nor a short silence at rest.
+    it, and neither are commands that it misses for a moment, how far it is behind its set-points, nor a short silence
+    at rest.
 
     Args:
         config: of the arm.
@@ -65,13 +68,14 @@ class FrankaWatch:
         self._consistency = FrankaConsistency(tool, first, self.margins, config.twin)
         self._tool, self._joints = tool_course(config, self.margins), joint_course(config, self.margins)
         self._begun_ms: int | None = None
+        self._enough_ms = first.robot_ms  # when enough of the last 100 commands came
         self._sent_pose, self._sent_joints = self._still_pose, self._still_joints = first.pose, first.joints
         self._still_ms = first.robot_ms
         self._doubt = ""
 
     def begin(self, joints: bool, now_ns: int) -> None:
         """The robot follows set-points of the joints, or of the tool, from where it is."""
-        self._begun_ms = self.reading.robot_ms
+        self._begun_ms = self._enough_ms = self.reading.robot_ms
         self._silence = Unheard(self._config.state_timeout_s)
         self._sent_pose, self._sent_joints = self.reading.pose, self.reading.joints
         self._consistency.begin()
@@ -135,10 +139,10 @@ class FrankaWatch:
         late_s = self._late_ns / NANOSECONDS
         if not self._config.twin and self.margins.over("age", late_s, self._config.state_timeout_s):
             return f"{where} is heard {late_s:.2f} s late: check what delays its network, {end}"
-        rate = newest.success_rate
-        if newest.moves and self._settled(newest.robot_ms) and not rate >= LEAST_RATE:
+        if self._starved(newest):
+            rate = f"{100 * newest.success_rate:.0f} % of the last 100 commands"
             valid = f"valid is at least {100 * LEAST_RATE:.0f} %"
-            return f"{where} received {100 * rate:.0f} % of the last 100 commands; {valid}: check its network, {end}"
+            return f"{where} {late_text(f'received {rate}; {valid}', 'check its network', self._config.twin)}, {end}"
         return ""
 
     def _told(self, doubt: str, newest: FrankaReading) -> str:
@@ -161,9 +165,16 @@ class FrankaWatch:
             return f"no joint has moved for {still_ms} ms after its set-points went on; valid is up to {most_ms} ms"
         return ""
 
-    def _settled(self, robot_ms: int) -> bool:
-        """Whether a robot, not a twin, has received commands for a while."""
-        return not self._config.twin and self._begun_ms is not None and robot_ms - self._begun_ms > SETTLED_MS
+    def _starved(self, newest: FrankaReading) -> bool:
+        """Whether too few of the commands of a motion that has gone on for a while arrive."""
+        if newest.success_rate >= LEAST_RATE or not newest.moves:
+            self._enough_ms = newest.robot_ms
+        settled = self._begun_ms is not None and newest.robot_ms - self._begun_ms > SETTLED_MS
+        if not (newest.moves and settled):
+            return False
+        if self._config.twin:
+            return self.margins.over("lost commands", newest.robot_ms - self._enough_ms, LOW_TWIN_MS)
+        return self.margins.over("lost commands", 1.0 - newest.success_rate, 1.0 - LEAST_RATE)
 
     def _doubt_of(self, newest: FrankaReading) -> str:
         """Return what in a state contradicts the one before it, its kinematics or the set-points; empty if nothing."""
