@@ -47,8 +47,8 @@ def _add_scenes(parts: Any) -> None:
         aliases=[DOOR],
         help="closed- and open-loop rollouts of Push-T, or of Adroit's door",
         description="Roll out every combination of the comma lists on the same starts. The same seeds give the same "
-        "numbers, whatever --batch and --workers are. Running the command again goes on where it stopped. A door "
-        "neither drifts nor jumps.",
+        "numbers, whatever --batch and --workers are. Running the command again goes on where it stopped. The door "
+        "takes neither --drift nor --jump.",
         formatter_class=WithDefaults,
     )
     grid = pusht.add_argument_group("what is compared (comma lists)")

@@ -60,7 +60,7 @@ def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
     """Yield the parser of every verb that has no others in it."""
     inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     for action in inner:
-        for found in action.choices.values():
+        for found in dict.fromkeys(action.choices.values()):  # an alias is the same parser
             yield from leaves(found)
     if not inner:
         yield parser
