@@ -12,6 +12,7 @@ from bid_msgs.msg import Heartbeat, SafetyState
 from bid_ros.control.joint_servo import JointServo
 from bid_ros.control.servo import ChunkServo
 from bid_ros.control.servo_base import ServoMode, ServoOutput
+from bid_ros.control.settling import Settling
 from bid_ros.core import topics
 from bid_ros.core.clocks import read_clocks
 from bid_ros.core.deadline import Deadlines
@@ -68,6 +69,8 @@ class ArmNode(BidNode):
         self._last_gripper: float = float("nan")
         # A robot that is driven through ROS publishes its joints itself.
         self._over_ros = ROBOTS.find(name).over_ros
+        limits = self._task.limits
+        self._settling = Settling(limits.workspace_min, limits.workspace_max) if ROBOTS.find(name).compliant else None
         theirs = bus.full_name(config.joint_states) if self._over_ros else ""
         joints = theirs != self.resolve_topic_name(topics.JOINT_STATES)
         self._report = ArmReport(self, self._task, self._arm.info, self.value("standard_rate_hz"), joints)
@@ -232,6 +235,7 @@ class ArmNode(BidNode):
             if self._commanded:
                 self._watch_silence(steady)
             output = self._servo.step(now)
+            self._settle(output)
         if not self._fault:
             self._stream(output)
         self.worked()
@@ -240,6 +244,11 @@ class ArmNode(BidNode):
             self._due = not self._publish(output, now)
             if output.mode is ServoMode.STOPPED and not self._due:
                 self._at_rest.set()
+
+    def _settle(self, output: ServoOutput) -> None:
+        """Hold a compliant arm that was stopped where it is, once it has nearly stopped."""
+        if self._settling is not None and self._settling.due(output, self._arm.state):
+            self._begin(self._arm.state())
 
     def _watch_silence(self, steady_ns: int) -> None:
         """Stop when a required node is silent."""

@@ -72,6 +72,7 @@ class RobotDescriptor:
         joints: number of the arm's joints, against which observed joints are checked; 0: not known.
         over_ros: it is driven through ROS. Its driver and its twin take a :class:`bid_ros.robots.bus.Bus` as their last
             argument.
+        compliant: it is pulled to its set-points as by a spring, so a stopped one holds where it is.
         forward: from joint angles ``(joints,)`` rad to the pose of the frame that the configuration's tool counts from:
             position ``(3,)`` m and rotation ``(3, 3)``, base frame. A leader arm needs it; None: not known.
         arm_model: from a configuration to kinematics and limits of the joints. A task that commands joints needs it;
@@ -97,6 +98,7 @@ class RobotDescriptor:
     twin: TwinMaker | None = None
     joints: int = 0
     over_ros: bool = False
+    compliant: bool = False
     forward: Callable[[Any], tuple[Any, Any]] | None = None
     arm_model: Callable[[Any], ArmModel] | None = None
     unready: Callable[[Any], str] = lambda config: ""

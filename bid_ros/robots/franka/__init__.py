@@ -18,6 +18,7 @@ ROBOT = RobotDescriptor(
         f"{__name__}.model:LIMBS",
     ),
     joints=7,
+    compliant=True,
     forward=later(f"{__name__}.kinematics:forward"),
     arm_model=later(f"{__name__}.kinematics:arm_model"),
     unready=later(f"{__name__}.hand:unready"),
