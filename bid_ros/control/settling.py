@@ -11,6 +11,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.rotation import Array
 
 SLOW: Final = 0.05  # m/s of the tool, below which it is about to turn back
+TURNED: Final = 0.15  # m/s, below which it holds if it has turned back already: its axes do not turn at one instant
 OFF_M: Final = 0.001  # m from the set-point; nearer, nothing is gained
 SPAN_NS: Final = 10_000_000  # over which a speed is measured, at least
 WITHIN_NS: Final = 500_000_000  # after the set-point stands; a stopped arm that somebody pushes later comes back
@@ -68,4 +69,5 @@ class Settling:
         speed = float(np.linalg.norm(place - self._last.tool_position)) * NANOSECONDS / passed_ns
         off_m = float(np.linalg.norm(place - output.setpoint.position))
         inside = bool(((place >= self._low) & (place <= self._high)).all())
-        self._last, self._done = newest, inside and speed < SLOW and off_m > OFF_M
+        nearer = off_m < float(np.linalg.norm(self._last.tool_position - output.setpoint.position))
+        self._last, self._done = newest, inside and off_m > OFF_M and speed < (TURNED if nearer else SLOW)

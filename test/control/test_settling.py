@@ -90,6 +90,14 @@ def test_it_holds_once_a_stop_and_again_after_a_reset():
         assert not due(settling, ServoMode.TRACKING, 0.0, next(at))
 
 
+def test_an_arm_that_turned_back_is_held_though_it_is_not_slow():
+    outward, back = Settling(LOW, HIGH), Settling(LOW, HIGH)
+    places = [0.006, 0.007, 0.008]  # m from the set-point, 10 ms apart
+    assert not any(due(outward, ServoMode.STOPPED, off, n * 10_000_000) for n, off in enumerate(places))
+    turned = [due(back, ServoMode.STOPPED, off, n * 10_000_000) for n, off in enumerate(places[::-1])]
+    assert turned == [False, True, False]
+
+
 def test_nothing_is_held_near_the_set_point_in_motion_or_long_after_the_stop():
     settling = Settling(LOW, HIGH)
     near = [due(settling, ServoMode.STOPPED, 0.0005, n * 10_000_000) for n in range(20)]
