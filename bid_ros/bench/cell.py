@@ -37,6 +37,7 @@ _OF_PART: Final[dict[str, tuple[str, ...]]] = {
     "bid": _BID,
 }
 _SETTINGS: Final = (*_BID, "ema_weight", "warm_start", "ensemble")
+_NEWER: Final = ("ensemble", "agreement")  # settings that older results do not have
 _SHORT: Final = {
     "horizon": "h",
     "samples": "N",
@@ -58,8 +59,8 @@ class BenchCell:
         drift: px that the block moves along x and y a step.
         delay: steps between an observation and the first action decided on it.
         jump: px by which the block is displaced once; 0: never.
-        samples, weak, metric, variant, trim, terms, mode_size, decay, ema_weight, warm_start, ensemble: as in
-            :class:`bid_ros.decoding.DecoderConfig`, ``weak`` being whether the weak policy is used; None where the
+        samples, weak, metric, variant, trim, terms, mode_size, decay, ema_weight, warm_start, ensemble, agreement: as
+            in :class:`bid_ros.decoding.DecoderConfig`, ``weak`` being whether the weak policy is used; None where the
             decoder does not read the setting.
     """
 
@@ -80,11 +81,12 @@ class BenchCell:
     ema_weight: float | None = None
     warm_start: WarmStart | None = None
     ensemble: float | None = None
+    agreement: float | None = None
 
     @property
     def key(self) -> str:
         """Short name. Equal settings have equal keys, also those of results that are older than a setting."""
-        values = {name: value for name, value in asdict(self).items() if name != "ensemble" or value is not None}
+        values = {name: value for name, value in asdict(self).items() if name not in _NEWER or value is not None}
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
     @property

@@ -47,7 +47,8 @@ _SETTINGS: Final[dict[str, tuple[Any, ...]]] = {
 
 def published_score(cell: BenchCell, steps: int = STEPS) -> str:
     """Return what was published for a cell in episodes of this length, empty if nothing was."""
-    if cell.drift or cell.delay or cell.jump or cell.ensemble is not None or steps != STEPS:
+    newer = cell.ensemble is not None or cell.agreement is not None
+    if cell.drift or cell.delay or cell.jump or newer or steps != STEPS:
         return ""
     if any(getattr(cell, name) not in (None, *valid) for name, valid in _SETTINGS.items()):
         return ""

@@ -62,6 +62,10 @@ class DecoderConfig(Criterion):
         weak_samples: ``samples``, or 0 without a weak policy. None means ``samples``.
         action_horizon: actions executed before the next decision. 1 is closed loop; ``all`` (the ``H - (To - 1)``
             executable rows) is open loop.
+        agreement: of a decoder that draws several samples. The rows that they agree on are executed before the next
+            decision, see :mod:`bid_ros.decoding.agreement`: ``action_horizon`` at least, all at most. It is the largest
+            distance from the chosen action, in units of its features' spread, or in action units without weights. None:
+            always ``action_horizon``.
         ema_weight: lambda, weight of the new prediction. The previous decision has the weight 1 - lambda.
         ensemble: m, in place of ``ema_weight``: all predictions of an instant are averaged, the j-th of them with the
             weight ``exp(-m j)``, the oldest first. Above 0 older ones count more. None: ``ema_weight`` holds.
@@ -80,6 +84,7 @@ class DecoderConfig(Criterion):
     samples: Count = 16
     weak_samples: int | None = None
     action_horizon: ActionHorizon = 1
+    agreement: Positive | None = None
     ema_weight: Share = 0.5
     ensemble: Annotated[float, Field(ge=-10, le=10)] | None = None
     warm_start: WarmStart = "renoise"

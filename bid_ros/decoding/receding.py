@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.core.errors import DecodingError
+from bid_ros.decoding.agreement import agreed_rows
 from bid_ros.decoding.arrays import as_array
 from bid_ros.decoding.bid import Selection, select
 from bid_ros.decoding.decoder import Change, Choice, Decoder, DecodeRequest, Needs, Proposal, StartMode
@@ -50,6 +51,7 @@ class RecedingDecoder:
         self._start_mode: StartMode = start_mode or config.warm_start
         self._delayed = delayed
         self._memory = DecisionMemory()
+        self._agreed = 0  # rows of the last decision that its samples agree on
 
     @property
     def needs(self) -> Needs:
@@ -59,6 +61,7 @@ class RecedingDecoder:
     def reset(self) -> None:
         """Forget the previous decision."""
         self._memory.reset()
+        self._agreed = 0
 
     def executed(self, stamp_ns: int, changed: Change) -> None:
         """Remember what is executed of the decision of ``stamp_ns``, as :meth:`Decoder.executed`."""
@@ -66,6 +69,8 @@ class RecedingDecoder:
 
     def propose(self, request: DecodeRequest) -> Proposal:
         """Return what to sample: nothing until ``action_horizon`` steps of the last decision have passed.
+
+        With ``agreement`` in the settings, nothing until the rows that its samples agree on have passed.
 
         Raises:
             DecodingError: the action horizon is longer than the executable rows of a prediction, or the remembered
@@ -79,9 +84,9 @@ class RecedingDecoder:
                 f"action_horizon is {horizon}; valid is at most {request.executable}, "
                 f"the executable rows of a prediction"
             )
-        overlap = self._overlap(request)
+        least, overlap = max(horizon, self._agreed), self._overlap(request)
         # With a horizon of 1 every call is a decision, even one that rounds to the grid step of the last decision.
-        if overlap is not None and horizon > 1 and overlap.executed < horizon:
+        if overlap is not None and least > 1 and overlap.executed < least:
             return Proposal(strong=0, weak=0)
         several = self._selects or self._judge is not None
         strong, weak = self._config.samples if several else 1, self._config.needed_weak_samples if self._selects else 0
@@ -104,6 +109,9 @@ class RecedingDecoder:
         if overlap is not None and self._blend is not None:
             actions, index = self._blend(actions, overlap, request, self._config), -1
         self._memory.remember(request.stamp_ns, request.dt_ns, actions)
+        if self._config.agreement is not None and len(candidates) > 1:
+            now, limit = request.observation_steps - 1, self._config.agreement
+            self._agreed = agreed_rows(candidates[:, now:], actions[now:], limit, self._config.weights)
         return Choice(actions, index, selection, *(overlap or (None, 0)))
 
     def _pick(

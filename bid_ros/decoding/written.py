@@ -17,11 +17,12 @@ _KINDS: Final[Mapping[str, Callable[[str], Any]]] = {
     "trim": str,
     "mode_size": int,
     "decay": float,
+    "agreement": float,
     "ema_weight": float,
     "ensemble": float,
     "warm_start": str,
 }
-BID_SETTINGS: Final = ("variant", "terms", "metric", "trim", "mode_size", "decay")
+BID_SETTINGS: Final = ("variant", "terms", "metric", "trim", "mode_size", "decay", "agreement")
 READ_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "vanilla": (),
     "ema": ("ema_weight", "ensemble"),
@@ -29,7 +30,7 @@ READ_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "rtc": (),
     "delay": (),
     "lead": (),
-    "keystone": (),
+    "keystone": ("agreement",),
     "bid": BID_SETTINGS,
 }
 """What each part of a decoder's name reads: ``bid+ema`` reads what ``bid`` and ``ema`` do."""

@@ -7,7 +7,7 @@ import pytest
 
 from bid_ros.decoding import DecoderConfig, DecodeRequest, DecodingError, build_decoder, current_decoder, split_decoders
 from bid_ros.decoding.decoder import Decoder
-from bid_ros.decoding.written import read_decoder, settings_of, write_decoder
+from bid_ros.decoding.written import BID_SETTINGS, read_decoder, settings_of, write_decoder
 
 DT = 100_000_000
 OTHER = {"samples": 8, "action_horizon": 2, "weights": (1.0, 2.0, 0.5)}
@@ -89,7 +89,7 @@ def test_the_same_settings_in_another_order_are_the_same_text():
         ("vanilla:variant=paper", r"'variant=paper' as a setting of vanilla; it has no settings"),
         (
             "bid:speed=2",
-            "'speed=2' as a setting of bid; valid are variant, terms, metric, trim, mode_size, decay, each",
+            "'speed=2' as a setting of bid; valid are variant, terms, metric, trim, mode_size, decay, agreement, each",
         ),
         ("bid:variant", "'variant' as a setting of bid; valid are variant"),
         ("bid:", "'' as a setting of bid; valid are"),
@@ -115,6 +115,5 @@ def test_a_list_keeps_the_commas_of_settings():
 
 
 def test_a_combination_has_the_settings_of_its_parts_and_a_foreign_one_all():
-    averaging = ("ema_weight", "ensemble")
-    assert settings_of("bid+ema") == ("variant", "terms", "metric", "trim", "mode_size", "decay", *averaging)
+    assert settings_of("bid+ema") == (*BID_SETTINGS, "ema_weight", "ensemble")
     assert settings_of("lead") == () and len(settings_of("bid-medoid")) == 9
