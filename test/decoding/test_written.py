@@ -116,4 +116,4 @@ def test_a_list_keeps_the_commas_of_settings():
 
 def test_a_combination_has_the_settings_of_its_parts_and_a_foreign_one_all():
     assert settings_of("bid+ema") == (*BID_SETTINGS, "ema_weight", "ensemble")
-    assert settings_of("lead") == () and len(settings_of("bid-medoid")) == 9
+    assert settings_of("lead") == () and len(settings_of("bid-medoid")) == 10
