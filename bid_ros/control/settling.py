@@ -12,6 +12,7 @@ from bid_ros.core.rotation import Array
 
 SLOW: Final = 0.05  # m/s of the tool, below which it is about to turn back
 TURNED: Final = 0.15  # m/s, below which it holds if it has turned back already: its axes do not turn at one instant
+MOST: Final = 2  # holds a stop: the second takes what the arm still moved. Each adds what gravity pulls it down by
 OFF_M: Final = 0.001  # m from the set-point; nearer, nothing is gained
 SPAN_NS: Final = 10_000_000  # over which a speed is measured, at least
 WITHIN_NS: Final = 500_000_000  # after the set-point stands; a stopped arm that somebody pushes later comes back
@@ -43,31 +44,33 @@ class Settling:
         self._low, self._high = np.array(low), np.array(high)
         self._first_ns: int | None = None
         self._last: Measured | None = None
-        self._done = False
+        self._holds = 0
 
     def due(self, output: ServoOutput, state: Callable[[], Measured]) -> bool:
-        """Pass a step of the servo; return whether to hold where the arm is. True at most once for each stop.
+        """Pass a step of the servo; return whether to hold where the arm is. True at most twice for each stop.
 
         Args:
             output: of the servo.
             state: returns the newest state.
         """
         if output.mode is not ServoMode.STOPPED:
-            self._first_ns, self._last, self._done = None, None, False
-        elif not self._done:
-            self._look(output, state())
-            return self._done
-        return False
+            self._first_ns, self._last, self._holds = None, None, 0
+            return False
+        found = self._holds < MOST and self._slow(output, state())
+        self._holds += found
+        return found
 
-    def _look(self, output: ServoOutput, newest: Measured) -> None:
+    def _slow(self, output: ServoOutput, newest: Measured) -> bool:
+        """Return whether the arm is off its set-point and hardly moves any more."""
         if self._last is None or self._first_ns is None:
             self._first_ns, self._last = newest.stamp_ns, newest
         passed_ns = newest.stamp_ns - self._last.stamp_ns
         if passed_ns < SPAN_NS or newest.stamp_ns - self._first_ns > WITHIN_NS:
-            return
+            return False
         place = newest.tool_position
         speed = float(np.linalg.norm(place - self._last.tool_position)) * NANOSECONDS / passed_ns
         off_m = float(np.linalg.norm(place - output.setpoint.position))
         inside = bool(((place >= self._low) & (place <= self._high)).all())
         nearer = off_m < float(np.linalg.norm(self._last.tool_position - output.setpoint.position))
-        self._last, self._done = newest, inside and off_m > OFF_M and speed < (TURNED if nearer else SLOW)
+        self._last = newest
+        return inside and off_m > OFF_M and speed < (TURNED if nearer else SLOW)
