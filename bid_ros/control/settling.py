@@ -12,9 +12,8 @@ from bid_ros.core.rotation import Array
 
 SLOW: Final = 0.05  # m/s of the tool, below which it is about to turn back
 TURNED: Final = 0.15  # m/s, below which it holds if it has turned back already: its axes do not turn at one instant
-MOST: Final = 2  # holds a stop: the second takes what the arm still moved. Each adds what gravity pulls it down by
 OFF_M: Final = 0.001  # m from the set-point; nearer, nothing is gained
-SPAN_NS: Final = 10_000_000  # over which a speed is measured, at least
+SPANS_NS: Final = (10_000_000, 60_000_000)  # over which the speed is measured, at least, before each hold
 WITHIN_NS: Final = 500_000_000  # after the set-point stands; a stopped arm that somebody pushes later comes back
 
 
@@ -36,6 +35,8 @@ class Settling:
     Braked at 5 m/s^2, a Franka overshoots its set-point by 5 to 10 mm. The spring of its controller would then pull it
     back for 0.3 s. It would also go on pressing on whatever it was pressed against.
 
+    It holds twice at most: gravity that nobody told the controller of pulls it down a little further each time.
+
     Args:
         low, high: corners ``(3,)`` of the workspace, m. Outside it the spring may pull the arm back.
     """
@@ -56,7 +57,7 @@ class Settling:
         if output.mode is not ServoMode.STOPPED:
             self._first_ns, self._last, self._holds = None, None, 0
             return False
-        found = self._holds < MOST and self._slow(output, state())
+        found = self._holds < len(SPANS_NS) and self._slow(output, state())
         self._holds += found
         return found
 
@@ -65,7 +66,7 @@ class Settling:
         if self._last is None or self._first_ns is None:
             self._first_ns, self._last = newest.stamp_ns, newest
         passed_ns = newest.stamp_ns - self._last.stamp_ns
-        if passed_ns < SPAN_NS or newest.stamp_ns - self._first_ns > WITHIN_NS:
+        if passed_ns < SPANS_NS[self._holds] or newest.stamp_ns - self._first_ns > WITHIN_NS:
             return False
         place = newest.tool_position
         speed = float(np.linalg.norm(place - self._last.tool_position)) * NANOSECONDS / passed_ns
