@@ -9,8 +9,6 @@ from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Heartbeat, SafetyState
-from bid_ros.control.joint_servo import JointServo
-from bid_ros.control.servo import ChunkServo
 from bid_ros.control.servo_base import ServoMode, ServoOutput
 from bid_ros.control.settling import Settling
 from bid_ros.core import topics
@@ -23,13 +21,14 @@ from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.episodes.causes import ARM_ENDS
 from bid_ros.nodes.arm_parameters import PARAMETERS
 from bid_ros.nodes.arm_report import ArmReport
+from bid_ros.nodes.arm_servo import begin_at, build_servo, follow
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.obeyed_chunk import ObeyedChunks
 from bid_ros.nodes.ros_bus import NodeBus
 from bid_ros.nodes.sole_publishers import SolePublishers
-from bid_ros.robots.base import ArmState, CheckedArm, JointArm
+from bid_ros.robots.base import CheckedArm, JointArm
 from bid_ros.robots.connecting import connect
 from bid_ros.robots.registry import ROBOTS, build_arm, load_arm_config
 from bid_ros.robots.ros.config import RosConfig
@@ -57,7 +56,7 @@ class ArmNode(BidNode):
         if isinstance(config, RosConfig) and bus.full_name(config.tf) == topics.TF:
             config.check_not_heard(self._task.tool_frame)  # this node publishes it there
         self._arm = build_arm(name, config, bus)
-        self._servo = self._build_servo(name)
+        self._servo = build_servo(self._task, self._arm, arm_of(self, self._task), self.value("lookahead_s"))
         self._watched = frozenset(self.value("required"))
         self._listening = Listening()
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
@@ -86,8 +85,8 @@ class ArmNode(BidNode):
         if self.ended:  # nothing is connected for a run that ends
             return
         late = connect(self._arm, self.value("twin"), self.value("connect_wait_s"), lambda: self.ended)
-        self._start()
-        self._begin(self._arm.state())
+        follow(self._arm, self._servo)
+        begin_at(self._servo, self._arm.state())
         if late:  # a person works at the robot: nothing moves before a reset
             self._servo.latch(f"the robot was not ready when the run began ({late}): look at it, then reset")
         self._grants = subscribe_grants(self, lock=self._lock, patient=True)
@@ -127,29 +126,6 @@ class ArmNode(BidNode):
             if len(self._deadlines.ages(time.monotonic_ns())) == len(self._watched):
                 return
             self.executor.spin_once(timeout_sec=0.1)
-
-    def _build_servo(self, name: str) -> ChunkServo | JointServo:
-        lookahead_s, model = self.value("lookahead_s"), arm_of(self, self._task)
-        if model is None:
-            return ChunkServo(self._task, lookahead_s)
-        if not isinstance(self._arm, JointArm):
-            raise ArmError(
-                f"robot '{name}' takes no set-points of its joints; valid is a task that commands a position"
-            )
-        return JointServo(self._task, model, lookahead_s)
-
-    def _start(self) -> None:
-        """Let the arm follow set-points of what the task commands."""
-        if isinstance(self._servo, JointServo) and isinstance(self._arm, JointArm):
-            self._arm.start_joints()
-        else:
-            self._arm.start()
-
-    def _begin(self, state: ArmState) -> None:
-        if isinstance(self._servo, JointServo):
-            self._servo.start(state.joint_positions, time.time_ns())
-        else:
-            self._servo.start(state.tool_position, state.tool_quaternion, time.time_ns())
 
     def _on_chunk(self, message: ChunkMessage) -> None:
         instant = read_clocks()
@@ -212,9 +188,9 @@ class ArmNode(BidNode):
         """Recover the robot from an error. Only a reset calls this: a person's, in a twin also the run's."""
         try:
             alive_during(self._arm.recover)
-            self._start()
+            follow(self._arm, self._servo)
             with self._lock:
-                self._begin(self._arm.state())
+                begin_at(self._servo, self._arm.state())
                 self._fault = ""
                 # It took up to 60 s of this thread, in which no heartbeat was taken: each silence counts from here on,
                 # and a node that ended meanwhile is found out one deadline later.
@@ -248,7 +224,7 @@ class ArmNode(BidNode):
     def _settle(self, output: ServoOutput) -> None:
         """Hold a compliant arm that was stopped where it is, once it has nearly stopped."""
         if self._settling is not None and self._settling.due(output, self._arm.state):
-            self._begin(self._arm.state())
+            begin_at(self._servo, self._arm.state())
 
     def _watch_silence(self, steady_ns: int) -> None:
         """Stop when a required node is silent."""
