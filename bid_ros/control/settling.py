@@ -17,7 +17,7 @@ SPANS_NS: Final = (10_000_000, 60_000_000)  # over which the speed is measured, 
 WITHIN_NS: Final = 500_000_000  # after the set-point stands; a stopped arm that somebody pushes later comes back
 
 
-class Measured(Protocol):
+class ToolReading(Protocol):
     """What an arm measures: a time in ns, and the tool ``(3,)`` m, base frame."""
 
     @property
@@ -44,10 +44,10 @@ class Settling:
     def __init__(self, low: Vector, high: Vector) -> None:
         self._low, self._high = np.array(low), np.array(high)
         self._first_ns: int | None = None
-        self._last: Measured | None = None
+        self._last: ToolReading | None = None
         self._holds = 0
 
-    def due(self, output: ServoOutput, state: Callable[[], Measured]) -> bool:
+    def due(self, output: ServoOutput, state: Callable[[], ToolReading]) -> bool:
         """Pass a step of the servo; return whether to hold where the arm is. True at most twice for each stop.
 
         Args:
@@ -61,7 +61,7 @@ class Settling:
         self._holds += found
         return found
 
-    def _slow(self, output: ServoOutput, newest: Measured) -> bool:
+    def _slow(self, output: ServoOutput, newest: ToolReading) -> bool:
         """Return whether the arm is off its set-point and hardly moves any more."""
         if self._last is None or self._first_ns is None:
             self._first_ns, self._last = newest.stamp_ns, newest
