@@ -20,7 +20,7 @@ MS: Final = 1_000_000
 # receive too few for some time.
 LEAST_RATE: Final = 0.5
 SETTLED_MS: Final = 200
-LOW_TWIN_MS: Final = 100
+LOW_TWIN_MS: Final = 200
 # A twin brakes by itself after 20 commands lost in a row.
 BRAKED_RATE: Final = 0.8
 OVERTAKEN_MS: Final = 20
