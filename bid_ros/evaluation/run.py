@@ -15,7 +15,7 @@ from bid_ros.evaluation.evaluate import EpisodeMeasures, EvaluationSetup, episod
 from bid_ros.evaluation.trace import Trace
 from bid_ros.formats.base import DataEpisode, Source
 
-VERSION = 5  # of the measures and of how decoders choose: parts of another are not used
+VERSION = 4  # of the measures and of how decoders choose: parts of another are not used
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,8 +47,9 @@ def foreign_contents(bags: Iterable[Path], task: Task) -> ForeignContents | None
                 continue
             links = links_of(reader, task)
             notes |= dict.fromkeys(links.notes)
-            named = {link.place.topic for link in (*links.observation, *links.action) if link.place}
-            named |= {STATIC for link in (*links.observation, *links.action) if link.frames}
+            every = (*links.observation, *links.action)
+            named = {link.place.topic for link in every if link.place}
+            named |= {link.place.topic + STATIC for link in every if link.place and link.frames}
             said, ended = check_said(reader, mapping, links)
             left |= set(reader.topics) - {reader.recorded_name(topic) for topic in named | said}
             told.append(ended)

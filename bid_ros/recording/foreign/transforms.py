@@ -16,7 +16,7 @@ from bid_ros.core.stamps import stamp_ns
 from bid_ros.recording.foreign.series import BRIDGE_NS, SampleSeries, Stamps, Values
 from bid_ros.recording.reader import BagMessage, BagReader
 
-STATIC: Final = "/tf_static"
+STATIC: Final = "_static"  # behind the name of a topic of transforms: /tf_static
 FIRST: Final = 500  # messages that tell which frames there are
 Frames = tuple[str, str]  # parent and child
 
@@ -70,10 +70,10 @@ def read_transforms(
     legs = _legs(reader, place, frames)
     fixed: dict[str, list[float]] = {}
     told: dict[str, dict[int, list[float]]] = {}
-    for item, child, each in _transforms(chain(_static(reader), reader.messages([place.topic], *window))):
+    for item, child, each in _transforms(chain(_static(reader, place), reader.messages([place.topic], *window))):
         shift, turn = each.transform.translation, each.transform.rotation
         numbers = [shift.x, shift.y, shift.z, turn.x, turn.y, turn.z, turn.w]
-        if item.topic == STATIC:
+        if item.topic != place.topic:
             fixed[child] = numbers
         elif child in chain(*legs):
             told.setdefault(child, {})[item.stamp_ns if by_receipt else stamp_ns(each)] = numbers
@@ -100,7 +100,7 @@ def read_transforms(
 def _legs(reader: BagReader, place: BagPlace, frames: Frames) -> tuple[list[str], list[str]]:
     """Return the frames from the child, and from the parent, up to below the one that both hang on."""
     above: dict[str, str] = {}
-    for _, child, each in _transforms(chain(_static(reader), islice(reader.messages([place.topic]), FIRST))):
+    for _, child, each in _transforms(chain(_static(reader, place), islice(reader.messages([place.topic]), FIRST))):
         above[child] = each.header.frame_id.lstrip("/")
     known = sorted({*above, *above.values()})
     ways = []
@@ -120,8 +120,8 @@ def _legs(reader: BagReader, place: BagPlace, frames: Frames) -> tuple[list[str]
     return own[: own.index(met)], base[: base.index(met)]
 
 
-def _static(reader: BagReader) -> Iterator[BagMessage]:
-    return reader.messages([STATIC]) if STATIC in reader.topics else iter(())
+def _static(reader: BagReader, place: BagPlace) -> Iterator[BagMessage]:
+    return reader.messages([place.topic + STATIC])
 
 
 def _transforms(items: Iterator[BagMessage]) -> Iterator[tuple[BagMessage, str, Any]]:

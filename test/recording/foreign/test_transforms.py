@@ -31,13 +31,13 @@ def transform(at_ms, frame, child, x=0.0, turn=(0.0, 0.0, 0.0, 1.0)):
 def written(tmp_path):
     """Return a function that writes transforms, and opens the bag."""
 
-    def write(moving, fixed=(), received_ms=0):
+    def write(moving, fixed=(), received_ms=0, topics=("/tf", "/tf_static")):
         encoder = Encoder(TYPE)
         with BagWriter(tmp_path / "bag") as writer:
-            for topic in ("/tf", "/tf_static"):
+            for topic in topics:
                 writer.add_topic(topic, encoder.definition)
             for at_ms, each in [(0, item) for item in fixed] + list(moving):
-                topic = "/tf" if (at_ms, each) in moving else "/tf_static"
+                topic = topics[0] if (at_ms, each) in moving else topics[1]
                 writer.write(topic, BEGIN + (at_ms + received_ms) * MS, encoder.encode({"transforms": [each]}))
         return BagReader(tmp_path / "bag")
 
@@ -62,6 +62,12 @@ def test_transforms_of_other_times_are_interpolated_to_the_slowest_one(written):
         found = read(reader, PLACE, "/tf[table, tool]")
         assert times(found) == [50, 150, 250]
         np.testing.assert_allclose(found.values, [[2.0 + 1.1 + at, 0, 0] for at in (0.05, 0.15, 0.25)])
+
+
+def test_a_robot_of_several_has_transforms_of_its_own(written):
+    moving = [(at, transform(at, "base", "arm", x=1.0)) for at in (0, 100)]
+    with written(moving, [transform(0, "arm", "tool", x=0.5)], topics=("/left/tf", "/left/tf_static")) as reader:
+        np.testing.assert_allclose(read(reader, PLACE, "/left/tf[base, tool]").values, [[1.5, 0, 0]] * 2)
 
 
 def test_there_is_no_sample_within_a_gap(written):
