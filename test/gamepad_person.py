@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import rclpy
@@ -31,18 +32,26 @@ class Person(Node):
     Args:
         context: of ROS.
         starts: it also presses the button that starts an episode, while none runs.
+        pilot: from seed and begin of an episode in s to who moves the thumbs in it, as :class:`Pilot`.
+        looks_at: bodies whose places the pilot sees.
     """
 
-    def __init__(self, context: Context | None = None, starts: bool = False) -> None:
+    def __init__(
+        self,
+        context: Context | None = None,
+        starts: bool = False,
+        pilot: Callable[[int, float], Any] = Pilot,
+        looks_at: tuple[str, ...] = ("object", "cup"),
+    ) -> None:
         super().__init__("person", context=context)
-        self._starts = starts
-        self._pilot: Pilot | None = None
+        self._starts, self._made, self._looks_at = starts, pilot, looks_at
+        self._pilot: Any = None
         self._places: dict[str, np.ndarray] = {}
         self._arm: ArmStatus | None = None
         self._pad = self.create_publisher(Joy, "joy", profile(Qos()))
         self.create_subscription(ArmStatus, ARM_STATUS, self._on_status, profile(TOPICS[ARM_STATUS].qos))
         self.create_subscription(EpisodeEvent, EPISODE_EVENT, self._on_event, profile(TOPICS[EPISODE_EVENT].qos))
-        for name in ("object", "cup"):
+        for name in looks_at:
             keep = lambda message, name=name: self._places.update({name: pose_arrays(message.pose)[0]})  # noqa: E731
             self.create_subscription(PoseStamped, body_topic(name), keep, profile(BODIES.qos))
         self.create_timer(1.0 / RATE_HZ, self._move)
@@ -52,13 +61,14 @@ class Person(Node):
 
     def _on_event(self, event: EpisodeEvent) -> None:
         started = event.kind == EpisodeEvent.START
-        self._pilot = Pilot(int(event.seed), time.monotonic()) if started else None
+        self._pilot = self._made(int(event.seed), time.monotonic()) if started else None
 
     def _move(self) -> None:
         now_s, message = time.monotonic(), Joy(axes=[0.0] * 8, buttons=[0] * 8)
-        if self._pilot is not None and self._arm is not None and len(self._places) == 2:
+        if self._pilot is not None and self._arm is not None and len(self._places) == len(self._looks_at):
             tool = pose_arrays(self._arm.tool)[0]
-            self._pilot.look(now_s, self._places["object"], self._places["cup"], tool, self._arm.gripper_width)
+            seen = (self._places[name] for name in self._looks_at)
+            self._pilot.look(now_s, *seen, tool, self._arm.gripper_width)
             message.axes, message.buttons = self._pilot.joy(now_s)
         elif self._starts and now_s % PULSE_S < PRESSED_S:
             message.buttons[BUTTONS["start"]] = 1
@@ -66,9 +76,9 @@ class Person(Node):
 
 
 @contextmanager
-def sitting(starts: bool = False) -> Iterator[None]:
-    """Let a person drive in a thread, until the end of the block."""
-    with spinning(lambda context: Person(context, starts)):
+def sitting(starts: bool = False, **about: Any) -> Iterator[None]:
+    """Let a person drive in a thread, until the end of the block; ``about`` as of :class:`Person`."""
+    with spinning(lambda context: Person(context, starts, **about)):
         yield
 
 

@@ -12,10 +12,11 @@ from bid_ros.calibration.detection import Sighting, board_pose, sight
 from bid_ros.calibration.rigid import apart, from_pose, inverse
 from bid_ros.calibration.shots import Shot, size_of
 from bid_ros.calibration.solving import LEAST, solve
-from bid_ros.cameras.config import CameraConfig
+from bid_ros.cameras.config import CalibrationRecord, CameraConfig
 from bid_ros.cameras.lens import UNDISTORTED, Lens
 from bid_ros.core.errors import CalibrationError
 from bid_ros.core.rotation import Array, quaternion_from_matrix
+from bid_ros.core.settings import Quaternion, Vector3
 
 HAND_EYE: Final = "hand-eye"
 FIXED: Final = "fixed"
@@ -184,6 +185,22 @@ def calibrate_lens(shots: Sequence[Shot], board: Board, camera: CameraConfig) ->
     )
 
 
+def known_pose(camera: CameraConfig) -> tuple[CalibrationRecord, Vector3, Quaternion]:
+    """Return how and where a camera was calibrated: the record, position in m and quaternion xyzw.
+
+    Raises:
+        CalibrationError: the camera was not calibrated by ``bid calibrate``.
+        CameraError: a person has noted that it was moved after its calibration.
+    """
+    if camera.calibration is None or camera.position is None or camera.quaternion is None:
+        raise CalibrationError(
+            f"camera '{camera.name}' has no calibration in cameras.yaml; valid is one after bid calibrate {HAND_EYE}, "
+            f"of a camera at the wrist, or bid calibrate {FIXED}, of one that stands"
+        )
+    camera.check_not_moved()
+    return camera.calibration, camera.position, camera.quaternion
+
+
 def check_camera(shot: Shot, board: Board, camera: CameraConfig) -> dict[str, Any]:
     """Return whether a camera, or the board, has moved since its calibration: ``moved``, ``mm``, ``deg``, ``px``.
 
@@ -193,17 +210,14 @@ def check_camera(shot: Shot, board: Board, camera: CameraConfig) -> dict[str, An
         camera: as its file has it.
 
     Raises:
-        CalibrationError: the camera was not calibrated by ``bid calibrate``, or the board is not seen.
-        CameraError: a person has noted that it was moved after its calibration.
+        CalibrationError: the board is not seen, or as :func:`known_pose`.
+        CameraError: as :func:`known_pose`.
     """
-    record = camera.calibration
-    if record is None or camera.position is None or camera.quaternion is None:
-        raise CalibrationError(f"camera '{camera.name}' was never calibrated; valid is one after bid calibrate")
-    camera.check_not_moved()
+    record, position, quaternion = known_pose(camera)
     kind = next(kind for kind, frame in FRAMES.items() if frame == camera.frame)
     lens = lens_of(camera, size_of([shot]))
     sighting = sight(shot.image, board)
-    known, placed = from_pose(camera.position, camera.quaternion), from_pose(*_board_of(record))
+    known, placed = from_pose(position, quaternion), from_pose(record.board_position, record.board_quaternion)
     motion = _motion(kind, shot)
     expected = inverse(known) @ motion @ placed
     points = board.corners[sighting.numbers] @ expected[:3, :3].T + expected[:3, 3]
@@ -223,10 +237,6 @@ def check_camera(shot: Shot, board: Board, camera: CameraConfig) -> dict[str, An
         "error_deg": record.error_deg,
         "date": record.date,
     }
-
-
-def _board_of(record: Any) -> tuple[Any, Any]:
-    return record.board_position, record.board_quaternion
 
 
 def _motion(kind: str, shot: Shot) -> Array:

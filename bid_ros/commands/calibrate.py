@@ -66,6 +66,7 @@ def add_parser(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Calibrate; return 0, or 1 if a camera that was checked has moved."""
     from bid_ros.calibration.board import board_of
+    from bid_ros.calibration.calibrating import known_pose
 
     system = find_system(options.system)
     if options.what == LIMITS:
@@ -78,6 +79,8 @@ def run(options: argparse.Namespace) -> int:
     if options.drive and (options.taken or options.what not in ("hand-eye", "fixed")):
         raise CalibrationError("--drive is given; valid with hand-eye and fixed, and without --from")
     camera = camera_of(system, options.camera, twin=not options.robot_ip)
+    if options.what == "check" and not options.taken:  # of images, the images say whether they are the twin's
+        known_pose(camera)
     out = Path(options.out or f"out/calibration/{camera.name}-{time.strftime('%Y%m%d-%H%M%S')}")
     shots, twin = _shots(system, board, camera, namespace, options, out)
     camera = camera_of(system, camera.name, twin)

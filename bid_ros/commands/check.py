@@ -63,7 +63,10 @@ def _findings(system: System, arguments: RunArguments) -> Iterator[CheckFinding]
     from bid_ros.system.check.folder import folder_findings
     from bid_ros.system.check.host import host_findings
 
-    yield from folder_findings(system, arguments)
+    said: set[str] = set()
+    for found in folder_findings(system, arguments):
+        said.add(found.measured)
+        yield found
     drivers: tuple[str, ...] = ()
     ros = _ros()
     yield ros
@@ -71,7 +74,9 @@ def _findings(system: System, arguments: RunArguments) -> Iterator[CheckFinding]
     with suppress(BidError):
         library = ROBOTS.find(system.task.robot).library
         drivers = (library,) if library else ()
-        yield from _hardware(system, arguments, ros.state == "ok")
+        hardware = _hardware(system, arguments, ros.state == "ok")
+        # The twin of a task whose kind or objects cannot be says the sentence of the task file again.
+        yield from (found for found in hardware if found.state == "ok" or found.measured not in said)
     yield from computer_findings(bool(arguments.robot_ip), drivers, Path(arguments.out).resolve())
     if arguments.robot_ip:
         yield from host_findings(arguments.robot_ip)

@@ -10,7 +10,9 @@ from bid_ros.core.settings import Positive, parse_settings, settings
 
 NEXT: Final = "next"  # stands for the place of an action that nobody commanded: what is measured one row later
 _PLACE: Final = re.compile(r"(/[\w/]+)(?::([A-Za-z]\w*(?:\.\w+)*))?\s*(?:\[([^\[\]]+)\])?", re.ASCII)
-_FORM: Final = "valid are /TOPIC, /TOPIC[0, 1], /TOPIC[joint_name] and /TOPIC:field, such as /arm/state:tool.pose"
+_FORM: Final = (
+    "valid are /TOPIC, /TOPIC[0, 1], /TOPIC[name], /tf[frame, frame] and /TOPIC:field, as /arm/state:tool.pose"
+)
 Value = bool | int | str
 
 
@@ -112,7 +114,8 @@ class BagTopics:
     Attributes:
         names: recorded name of each topic of bid_ros that a bag only calls otherwise, such as
             ``camera/wrist/image: /wrist/image_raw``.
-        observation: place of each observation, such as ``/joint_states[elbow, wrist]`` or ``/arm/state:tool.pose``.
+        observation: place of each observation, such as ``/joint_states[elbow, wrist]`` or ``/arm/state:tool.pose``; or
+            ``/tf[base_link, tool0]``, the pose of the second frame in the first.
         action: place of each action: what was commanded. ``next``: what is observed under that name one row later.
         episodes: where episodes begin and end.
         success: what says how they ended.

@@ -1,6 +1,7 @@
 """Units of data sets of others, and numbers that are hardly in the unit of their kind of feature."""
 
 import math
+import re
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,8 @@ ANGLES: Final = {"rad": 1.0, "deg": math.pi / 180}
 LENGTHS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 PERCENT: Final = "percent"  # of the gripper's way: 100 is open; of a joint, half its range to either side of the middle
 FRACTION: Final = "fraction"  # of the gripper's way: 1 is open
+NUMBER: Final = r"([-+]?\d+(?:\.\d*)?)"
+ENDS: Final = re.compile(rf"{NUMBER} to {NUMBER}", re.ASCII)  # numbers of an open gripper and of a closed one
 UNITS: Final[dict[str, dict[str, float]]] = {
     "joints": ANGLES | {PERCENT: 0.01},
     "position": LENGTHS,
@@ -35,7 +38,8 @@ def conversion(unit: str, kind: str, name: str, limits: Limits) -> tuple[float, 
     """Return scale and offset that make rad or m of a number in a unit.
 
     Args:
-        unit: one of :data:`UNITS` for the kind.
+        unit: one of :data:`UNITS` for the kind; of a gripper also its numbers when it is open and when it is closed,
+            such as ``0 to 0.8`` rad of a joint of a Robotiq 2F-85.
         kind, name: of the feature.
         limits: of the task, whose openings percent are of.
 
@@ -43,8 +47,13 @@ def conversion(unit: str, kind: str, name: str, limits: Limits) -> tuple[float, 
         TaskError: the unit is unknown, or not one of this kind.
     """
     valid = UNITS.get(kind, {})
+    if kind == "gripper" and (ends := ENDS.fullmatch(unit)) and float(ends[1]) != float(ends[2]):
+        opened, closed = map(float, ends.groups())
+        scale = (limits.gripper_max - limits.gripper_min) / (opened - closed)
+        return scale, limits.gripper_min - scale * closed
     if unit not in valid:
         known = ", ".join(valid) or f"none: a feature of kind '{kind}' has no unit"
+        known += ", and what it is open and closed, such as 0 to 0.8" if kind == "gripper" else ""
         raise TaskError(f"unit of '{name}' is '{unit}'; valid for {kind} are {known}")
     if kind == "gripper" and unit in (PERCENT, FRACTION):
         return valid[unit] * (limits.gripper_max - limits.gripper_min), limits.gripper_min
@@ -75,6 +84,7 @@ def doubt(kind: str, name: str, values: NDArray[np.float64], limits: Limits) -> 
     return (
         f"'{name}' reaches {most:.4g}; {said}: name its unit in the section data of the task file, such as "
         f"unit: {{{name}: {other}}}"
+        f"{', or {' + name + ': 0 to 0.8}, what it is open and closed' if kind == 'gripper' else ''}"
     )
 
 

@@ -88,11 +88,17 @@ def check_grasp(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
     if arm is None or not np.isfinite(arm.width).any():
         return
     yield from _cut_off(track, arm)
-    yield from _empty(track, arm, 0.0 if task is None else task.limits.gripper_min)
+    if task is None or _grasps(task):
+        yield from _empty(track, arm, 0.0 if task is None else task.limits.gripper_min)
     if task is not None and _lets_go(task) and track.recorded.success and _holds(arm):
         at = track.seconds(arm.stamps_ns[-1])
         text = "the episode counts as a success, but the gripper still holds on at its end; valid is to let go"
         yield error("grasp", text, at)
+
+
+def _grasps(task: Task) -> bool:
+    """Whether closed fingers are to hold something. Of rules that say nothing of the fingers, they may push."""
+    return not task.success or any(rule.rule in ("held", "released") for rule in task.success)
 
 
 def _lets_go(task: Task) -> bool:

@@ -102,7 +102,7 @@ class Evaluation:
         self._task, self._history = task, bundle.history(task)
         self._scale = Scale(np.maximum(np.asarray(bundle.action_spread, dtype=np.float64), SMALLEST_SPREAD))
         self._policy = SharedPolicy(policy, min(samples, most_samples(bundle) or samples), seed)
-        self._screen = Screen(task)
+        self._screen, self._instruct = Screen(task), policy.capabilities.instruct
         self._makers = {
             name: DecisionMaker(
                 self._policy, bundle_decoder(name, bundle, task, samples, 1), task, seed, screen=self._screen.passes
@@ -112,6 +112,8 @@ class Evaluation:
 
     def judge(self, episode: DataEpisode, trace: Trace | None = None) -> EpisodeMeasures:
         """Return what is measured of an episode of this task, as :func:`bid_ros.formats.mapped` gives it.
+
+        A policy that takes a text is asked with that of the episode, and without one with its own.
 
         Args:
             episode: the episode.
@@ -127,6 +129,8 @@ class Evaluation:
         actions = np.asarray(episode.actions, dtype=np.float64)
         for row in range(episode.rows):
             self._policy.begin(number, row)
+            if self._instruct is not None:
+                self._instruct(text_at(episode, row))
             observation = observed(episode, row, self._task, self._history)
             strong, weak = self._pool(observation)
             moment = JudgedDecision(self._scale, actions[row:], strong, weak)
@@ -194,6 +198,11 @@ def observed(episode: DataEpisode, row: int, task: Task, history: History | None
     steps = [max(0, row - round(back * dt_ns / task.dt_ns)) for back in reversed(range(count))]
     values = {item.name: episode.observations[item.name][steps] for item in task.observation}
     return Observation(int(episode.stamps_ns[0]) + row * task.dt_ns, values)
+
+
+def text_at(episode: DataEpisode, row: int) -> str:
+    """Return the text of the task at a row of an episode; empty: none is known."""
+    return next((text for first, text in reversed(episode.texts) if first <= row), episode.text)
 
 
 def _means(measured: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,7 @@ class Job:
 
     Attributes:
         number: of the episode in its data set.
-        key: hash of its content.
+        key: hash of its content, and of the text that a policy may be asked with.
         episode: the episode.
         shown: whether the page shows it.
     """
@@ -93,6 +93,7 @@ def evaluate(
     """
     parts = _Parts(folder, setup, bundle_sha256)
     outcome, done, rows = EvaluationOutcome(), dict[int, EpisodeMeasures](), 0
+    told = "text" in source.contents.extras
 
     def add(item: Done) -> None:
         nonlocal rows
@@ -101,22 +102,28 @@ def evaluate(
         progress(len(done), rows)
 
     def jobs() -> Iterator[Job]:
-        for number, episode in enumerate(islice(source.episodes(), most)):
-            job = Job(number, episode_key(episode), episode, number < shown)
+        for number, found in enumerate(islice(source.episodes(), most)):
+            episode = found if told else replace(found, text="", texts=())  # the task's own words were asked by nobody
+            job = Job(number, _part_key(episode), episode, number < shown)
             if job.shown:
                 outcome.pages.append(parts.page(job.key))
-            found = parts.find(job)
-            if found is None:
+            part = parts.find(job)
+            if part is None:
                 yield job
             else:
                 outcome.resumed += 1
-                add(found)
+                add(part)
 
     for item in (pool or WorkerPool()).run(jobs(), partial(_Worker, setup)):
         parts.keep(item)
         add(item)
     outcome.episodes = [done[number] for number in sorted(done)]
     return outcome
+
+
+def _part_key(episode: DataEpisode) -> str:
+    texts = repr((episode.text, episode.texts)) if episode.text or episode.texts else ""
+    return episode_key(episode) + (hashlib.sha256(texts.encode()).hexdigest()[:8] if texts else "")
 
 
 class _Worker:

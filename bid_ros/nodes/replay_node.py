@@ -180,7 +180,7 @@ class ReplayNode(BidNode):
                 return
             self._wait_for_the_answer()
             self._expected[cue.stamp_ns], self._asked = (cue.stream, cue.recorded), cue.stamp_ns
-            self._cues.publish(cue_to_message(cue, self._task, self.robot))
+            self._cues.publish(cue_to_message(cue, self.robot))
             if self._player.paused:
                 self._wait_for_the_answer()
                 self._player.stepped()

@@ -9,6 +9,7 @@ from bid_msgs.msg import Decision
 from bid_ros.core.errors import BidError, ObservationError
 from bid_ros.core.observation import Observation
 from bid_ros.core.topics import RECORDED_DECISION, REPLAY_DECIDED, REPLAY_QOS, Topic
+from bid_ros.nodes.instruction import PARAMETER
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_node import PolicyNode
 from bid_ros.nodes.policy_parameters import PARAMETERS as LIVE
@@ -37,7 +38,7 @@ class ReplayPolicyNode(PolicyNode):
 
     def __init__(self) -> None:
         super().__init__(PARAMETERS, sim_time=True)
-        self._cues: deque[RecordedDecision] = deque()
+        self._cues: deque[tuple[RecordedDecision, str]] = deque()  # with the text that was asked with
         self._closing = False
         self._stream: int | None = None
         changed = [name for name in self.value("changed") if name]
@@ -67,7 +68,7 @@ class ReplayPolicyNode(PolicyNode):
 
     def _on_cue(self, message: Decision) -> None:
         with self._lock:
-            self._cues.append(recorded_from(message))
+            self._cues.append((recorded_from(message), message.header.frame_id))
             self._lock.notify_all()
 
     def _observe(self, name: str, stamp_ns: int, value: Any) -> None:
@@ -78,8 +79,8 @@ class ReplayPolicyNode(PolicyNode):
     def _setting(self) -> dict[str, Any]:
         return {**super()._setting(), **self._decider.setting}
 
-    def _next(self) -> tuple[RecordedDecision, Observation] | None:
-        """Wait for the next recorded decision and its samples. None: the node ends.
+    def _next(self) -> tuple[RecordedDecision, Observation, str] | None:
+        """Wait for the next recorded decision, its samples and its text. None: the node ends.
 
         Raises:
             ObservationError: a sample did not arrive.
@@ -88,14 +89,14 @@ class ReplayPolicyNode(PolicyNode):
             self._lock.wait_for(lambda: self._cues or self._closing)
             if self._closing:
                 return None
-            recorded = self._cues.popleft()
+            recorded, text = self._cues.popleft()
             # Whoever asks must hear the answers, and may discover this node later than it is discovered.
             while not (
                 self._closing or all(item.get_subscription_count() for item in (self._answers, self._report.decisions))
             ):
                 self._lock.wait(DISCOVERY_S)
             self._lock.wait_for(lambda: self._closing or self._found(recorded), SAMPLES_S)
-            return recorded, self._buffer.assemble_from(recorded.stamp_ns, recorded.samples_ns)
+            return recorded, self._buffer.assemble_from(recorded.stamp_ns, recorded.samples_ns), text
 
     def _found(self, recorded: RecordedDecision) -> bool:
         try:
@@ -112,7 +113,9 @@ class ReplayPolicyNode(PolicyNode):
 
     def _decide_cues(self) -> None:
         while (found := self._next()) is not None:
-            recorded, observation = found
+            recorded, observation, text = found
+            self._instruction.take({PARAMETER: text or self.value(PARAMETER)})
+            self._instruction.tell()
             begun = time.monotonic_ns()
             self._begin_motion(recorded)
             known = recorded if recorded.setting.samples else None  # a bag of another recorder says no more

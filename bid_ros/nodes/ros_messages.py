@@ -138,11 +138,14 @@ def observed_fields(observation: Observation) -> dict[str, Any]:
     }
 
 
-def cue_to_message(cue: Cue, task: Task, robot: str) -> DecisionMessage:
-    """Return the message that asks for the decision of a cue: how it was made, and the samples of its observation."""
+def cue_to_message(cue: Cue, robot: str) -> DecisionMessage:
+    """Return the message that asks for the decision of a cue: how it was made, and the samples of its observation.
+
+    The text that the policy was asked with is in the place of the frame.
+    """
     assert cue.observation is not None, "only such a cue can be decided on"
     message = DecisionMessage(
-        header=header(cue.stamp_ns, task.base_frame), robot=robot, stream=cue.stream, **observed_fields(cue.observation)
+        header=header(cue.stamp_ns, cue.text), robot=robot, stream=cue.stream, **observed_fields(cue.observation)
     )
     if cue.recorded is not None:
         setting = cue.recorded.setting

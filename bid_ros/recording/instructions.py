@@ -1,6 +1,6 @@
 """The texts that a recorded policy was asked with."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.topics import INSTRUCTION
-from bid_ros.recording.episodes import RecordedEpisode
+from bid_ros.recording.episodes import RecordedEpisode, find_episodes
 from bid_ros.recording.files import message_counts
 from bid_ros.recording.reader import BagReader
 
@@ -22,6 +22,21 @@ def find_instructions(bag: BagReader) -> Told:
     if not bag.counts.get(bag.recorded_name(INSTRUCTION)):
         return []  # a pass through the bag is saved
     return [(item.stamp_ns, str(item.message.data)) for item in bag.messages([INSTRUCTION])]
+
+
+def find_text_at(bag: BagReader) -> Callable[[int], str]:
+    """Return what gives the text that held at a time of receipt or of a frame in ns; empty: none.
+
+    The first decision of an episode is made with a text that may arrive a little after it.
+    """
+    told = find_instructions(bag)
+    starts = [item.start_ns for item in find_episodes(bag)] if told else []
+
+    def text_at(stamp_ns: int) -> str:
+        until = max([stamp_ns, *(start + BEGIN_NS for start in starts if start <= stamp_ns)])
+        return next((text for at, text in reversed(told) if at <= until), "")
+
+    return text_at
 
 
 def instructed_in(bags: Iterable[Path]) -> bool:

@@ -1,7 +1,7 @@
 """Cues: the moments of a recording at which a decision is made, found while its messages pass, and what it was."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from bid_ros.decoding import current_decoder
 from bid_ros.observing.features import extract
 from bid_ros.recording.bag_topics import check_types
 from bid_ros.recording.episodes import END, START
+from bid_ros.recording.instructions import find_text_at
 from bid_ros.recording.reader import BagMessage, BagReader
 from bid_ros.recording.sample_times import SampleTimes
 
@@ -80,6 +81,7 @@ class Cue:
         problem: why there is no observation.
         stream: number of the noise's stream; a new one begins with each episode.
         recorded: decision of the recording; None if it holds none.
+        text: the recorded policy was asked with; empty: with none.
     """
 
     stamp_ns: int
@@ -87,6 +89,7 @@ class Cue:
     problem: str
     stream: int
     recorded: RecordedDecision | None
+    text: str = ""
 
 
 def observed_ns(message: Any) -> list[int]:
@@ -140,8 +143,8 @@ def find_decision_times(reader: BagReader, task: Task, history: History | None =
     features = _features(reader, recorded)
     known = reader.says(DECISION, "observed_stamps") or reader.says(DECISION, "observed_ns")
     if reader.recorded_name(DECISION) in reader.topics and known:
-        return RecordedDecisionTimes(recorded, features, SampleTimes(reader))
-    return GridDecisionTimes(recorded, features, SampleTimes(reader), history)
+        return RecordedDecisionTimes(recorded, features, SampleTimes(reader), find_text_at(reader))
+    return GridDecisionTimes(recorded, features, SampleTimes(reader), find_text_at(reader), history)
 
 
 class _Samples:
@@ -167,8 +170,10 @@ class _Samples:
 class RecordedDecisionTimes:
     """The times of recorded decisions, each with the very samples that it was made on."""
 
-    def __init__(self, task: Task, features: dict[str, list[Feature]], times: SampleTimes) -> None:
-        self._samples = _Samples(task, features, times)
+    def __init__(
+        self, task: Task, features: dict[str, list[Feature]], times: SampleTimes, text_at: Callable[[int], str]
+    ) -> None:
+        self._samples, self._text_at = _Samples(task, features, times), text_at
         self._waiting: deque[tuple[int, RecordedDecision]] = deque()
         self.topics = (*features, DECISION)
 
@@ -195,7 +200,8 @@ class RecordedDecisionTimes:
                     return
                 problem = str(error)
             self._waiting.popleft()
-            yield Cue(recorded.stamp_ns, found, problem, recorded.setting.stream, recorded)
+            text = self._text_at(since_ns)
+            yield Cue(recorded.stamp_ns, found, problem, recorded.setting.stream, recorded, text)
 
 
 class GridDecisionTimes:
@@ -205,9 +211,14 @@ class GridDecisionTimes:
     """
 
     def __init__(
-        self, task: Task, features: dict[str, list[Feature]], times: SampleTimes, history: History | None = None
+        self,
+        task: Task,
+        features: dict[str, list[Feature]],
+        times: SampleTimes,
+        text_at: Callable[[int], str],
+        history: History | None = None,
     ) -> None:
-        self._samples = _Samples(task, features, times, history)
+        self._samples, self._text_at = _Samples(task, features, times, history), text_at
         self._seen = self._decided = 0
         self._stream = 0
         self._acting: bool | None = None
@@ -231,7 +242,7 @@ class GridDecisionTimes:
         except ObservationError as error:
             return [Cue(stamp, None, str(error), self._stream, None)] if self._decided else []
         self._decided = stamp
-        return [Cue(stamp, observation, "", self._stream, None)]
+        return [Cue(stamp, observation, "", self._stream, None, self._text_at(stamp))]
 
     def finish(self) -> list[Cue]:
         """Return nothing: no cue waits."""

@@ -54,6 +54,8 @@ class Decider:
         given: name, N, action horizon and seed of the decoder in ``maker``.
         changes: what differs from the recording.
         measured: takes the joints that were measured, where nobody else does.
+        instruct: asks the policy with another text, as :class:`bid_ros.policy.base.Capabilities` has it. None: it takes
+            none, or somebody else does it.
     """
 
     def __init__(
@@ -64,9 +66,10 @@ class Decider:
         given: tuple[str, int, int, int],
         changes: Changes,
         measured: MeasuredJoints | None = None,
+        instruct: Callable[[str], str] | None = None,
     ) -> None:
         self._maker, self._bundle, self._task, self._changes = maker, bundle, task, changes
-        self._measured = measured
+        self._measured, self._instruct = measured, instruct
         self._decoder, self._seed = given[:3], given[3]
         self._stream: int | None = None
 
@@ -99,6 +102,8 @@ class Decider:
             DecodingError: the recorded decoder does not exist here, or cannot decode.
         """
         setting = cue.recorded.setting if cue.recorded is not None else None
+        if self._instruct is not None:
+            self._instruct(cue.text)
         self._prepare(setting)
         seed = self._seed_of(setting)
         if cue.stream != self._stream or seed != self._seed:
@@ -191,7 +196,7 @@ def lockstep_decider(
     screen, measured = screen or Screen(task), MeasuredJoints()
     looks = screen.passes, screen.free, screen.rest, measured.tells(screen)
     maker = DecisionMaker(policy, decoder, task, given[3], True, time.monotonic_ns, *looks)
-    return Decider(maker, bundle, task, given, changes, measured)
+    return Decider(maker, bundle, task, given, changes, measured, policy.capabilities.instruct)
 
 
 def replay(

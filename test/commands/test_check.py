@@ -325,6 +325,10 @@ def test_a_ur_observes_six_joints(tmp_path):
     find_system(system.folder).check(twin=True)
 
 
+PLACE = {"shape": "sphere", "size": [0.06, 0.06, 0.06], "start_min": [0.45, 0.0], "start_max": [0.45, 0.0]}
+CROWDED = [{"name": name, **PLACE} for name in ("cup", "mug")]
+
+
 @pytest.mark.parametrize(
     ("file", "values", "what", "sentence"),
     [
@@ -332,6 +336,12 @@ def test_a_ur_observes_six_joints(tmp_path):
         ("task.yaml", {"horizons": 3}, "task.yaml", "unknown field 'horizons'; valid are name, robot"),
         ("task.yaml", {"rate_hz": 0}, "task.yaml", "rate_hz is 0; valid is .*1 to 100"),
         ("task.yaml", {"kind": "juggling"}, "task.yaml", "kind of task 'juggling' does not exist; valid are picking"),
+        (
+            "task.yaml",
+            {"objects": CROWDED},
+            "task.yaml",
+            "no room for 'mug' beside the others; valid is",
+        ),
         ("task.yaml", {"robot": "kuka"}, "robot.yaml", "robot 'kuka' does not exist; valid are franka, ros, ur"),
         ("robot.yaml", {"stifness": 3}, "robot.yaml", "unknown field 'stifness'; valid are joint_prefix"),
         ("robot.yaml", {"max_force": -1.0}, "robot.yaml", "max_force is -1"),
@@ -363,8 +373,7 @@ def test_what_is_wrong_with_a_file_is_said_in_its_line_and_the_other_lines_are_t
     assert status == 1 and findings[what]["state"] == "fail", findings
     assert re.search(sentence, findings[what]["measured"]), findings[what]
     assert findings[what]["measured"].count("\n") == 0 and findings["disk"]["state"] == "ok"
-    lines = [findings[name] for name in ("task.yaml", "robot.yaml", "cameras.yaml", "driver") if name in findings]
-    assert [item["what"] for item in lines if item["measured"] == findings[what]["measured"]] in ([what], [])
+    assert [name for name, item in findings.items() if item["measured"] == findings[what]["measured"]] == [what]
 
 
 def test_a_camera_that_was_moved_since_its_calibration_is_said_in_the_line_of_the_cameras(system):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from nodes.test_policy_node import START_S, Harness, set_parameters
-from policy.remote.served import remote_bundle, talking
+from policy.remote.served import holding, remote_bundle, talking
 from qos import STATE
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from tiny_bundle import make_tiny_bundle
 
 from bid_ros.core.task import load_task
-from bid_ros.policy.remote.wire import pack, unpack
 
 
 @pytest.fixture
@@ -24,15 +22,6 @@ def task(root):
 def test_the_text_changes_between_two_episodes_and_is_recorded(bench, root, tmp_path, task):
     asked: list[str] = []
 
-    def serve(connection):
-        """Hold the tool where it is, as a server of openpi."""
-        connection.send(pack({}))
-        while True:
-            seen = unpack(connection.recv())
-            asked.append(seen["prompt"])
-            rows = np.concatenate([seen[item.name] for item in task.action])[None].repeat(task.horizon, 0)
-            connection.send(pack({"actions": rows}))
-
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     told, said = [], {}
     bench.node.create_subscription(String, "/policy/instruction", lambda text: told.append(text.data), latched)
@@ -42,7 +31,7 @@ def test_the_text_changes_between_two_episodes_and_is_recorded(bench, root, tmp_
         lambda message: said.update((pair.key, pair.value) for item in message.status for pair in item.values),
         STATE,
     )
-    with talking(serve) as address:
+    with talking(holding(task, asked)) as address:
         remote_bundle(tmp_path / "pi", task, address, prompt="place it", timeout_ms=5000.0)
         harness = Harness(bench, root, tmp_path / "pi", samples=1, decoder="vanilla")
         assert harness.ready()

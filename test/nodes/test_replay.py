@@ -8,18 +8,24 @@ import time
 
 import numpy as np
 import pytest
+import yaml
+from policy.remote.served import holding, remote_bundle, talking
 from qos import IMAGE, STATE
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from recording.conftest import TASK as SMALL
+from recording.conftest import make_run  # noqa: F401
 from ros_bench import Bench
 from ros_domain import enter_domain
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
+from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from tiny_bundle import make_tiny_bundle
 
 from bid_msgs.msg import ActionChunk, ArmStatus, Decision
 from bid_ros.cameras.image import encode_image
-from bid_ros.core.task import load_task
+from bid_ros.core.task import load_task, parse_task
+from bid_ros.core.topics import INSTRUCTION
 from bid_ros.nodes.ros_messages import header, pose_message, time_message
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
@@ -33,6 +39,7 @@ SEED = 11
 AS_RECORDED = Changes()
 OF_THE_BAG = {"robot": "", "frame_prefix": ""}
 CAMERAS = ("third_person", "wrist")
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 IN_REPLAY = ("-r", "__ns:=/replay", "-r", "/clock:=clock")
 
 
@@ -177,6 +184,29 @@ def test_a_replay_that_stands_goes_on_step_by_step(recorded, bench, tmp_path):
         begin, end = reader.span_ns
     times = [message.clock.sec * 10**9 + message.clock.nanosec for message in clocks]
     assert times and begin <= times[0] <= times[-1] <= end and times == sorted(times)
+
+
+def test_the_nodes_ask_with_the_text_that_was_recorded(make_run, bench, tmp_path):  # noqa: F811
+    file, task, asked, told = tmp_path / "task.yaml", parse_task(SMALL), [], []
+    file.write_text(yaml.safe_dump(SMALL))
+    run, begin = make_run(episodes=2), 1_700_000_000 * 10**9
+    run.items += [(begin - 5, INSTRUCTION, String(data="stack it"))]
+    run.items += [(begin + 5 * 10**9 + 5, INSTRUCTION, String(data="drop it"))]
+
+    bench.node.create_subscription(String, "/replay/policy/instruction", lambda text: told.append(text.data), LATCHED)
+    with talking(holding(task, asked)) as address:
+        remote_bundle(tmp_path / "pi", task, address, prompt="place it", timeout_ms=5000.0)
+        policy = {"bundle": str(tmp_path / "pi"), "samples": 1, "decoder": "vanilla", "use_sim_time": True}
+        bench.start("replay_policy", {"task": str(file), **policy, **OF_THE_BAG}, *IN_REPLAY)
+        assert bench.until(lambda: bench.node.count_publishers("/replay/policy/decision"), START_S)
+        player = {"task": str(file), "bag": str(run.write(tmp_path / "bag")), "speed": 0.0, **OF_THE_BAG}
+        bench.start("replay", player, *IN_REPLAY)
+        assert bench.until(lambda: bench.processes["replay"].poll() is not None, START_S)
+        status, output = bench.finish("replay", START_S)
+        assert status == 0, output
+    texts = [text for text in asked if text != "place it"]  # before the first decision it is the bundle's
+    assert texts == ["stack it"] * 20 + ["drop it"] * 20
+    assert told[-2:] == ["stack it", "drop it"]
 
 
 def test_a_remapping_of_another_form_ends_the_replay_with_one_sentence(bench, root):

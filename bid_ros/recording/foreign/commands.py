@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from bid_ros.core.task import Task
 from bid_ros.recording.foreign.links import FeatureLink, FeatureLinks, measured
 from bid_ros.recording.foreign.messages import body_of, carries_joints, is_trajectory, trajectory
 from bid_ros.recording.foreign.series import Known, SampleSeries, Stamps, Values
+from bid_ros.recording.foreign.transforms import read_transforms
 from bid_ros.recording.reader import BagReader
 
 
@@ -88,15 +90,22 @@ def read_series(
     Raises:
         RecordingError: a message does not hold its feature, or the bag is damaged.
     """
-    found = {link.feature.name: Samples(link) for link in wanted}
+    found: dict[str, SampleSeries] = {}
+    taken: dict[str, Samples] = {}
     by_topic: dict[str, list[FeatureLink]] = {}
     for link in wanted:
         assert link.place is not None, "what is read has a place"
-        by_topic.setdefault(link.place.topic, []).append(link)
-    for item in reader.messages(by_topic, start_ns, stop_ns):
+        if link.frames is not None:
+            window = (start_ns, stop_ns)
+            each = read_transforms(reader, link.feature, link.place, link.frames, window, links.by_receipt)
+            found[link.feature.name] = replace(each, values=each.values * link.scale + link.offset)
+        else:
+            taken[link.feature.name] = Samples(link)
+            by_topic.setdefault(link.place.topic, []).append(link)
+    for item in reader.messages(by_topic, start_ns, stop_ns) if by_topic else ():
         for link in by_topic[item.topic]:
-            found[link.feature.name].take(links.stamp_ns(item), item.message)
-    return {name: samples.series() for name, samples in found.items()}
+            taken[link.feature.name].take(links.stamp_ns(item), item.message)
+    return found | {name: samples.series() for name, samples in taken.items()}
 
 
 def read_commands(reader: BagReader, links: FeatureLinks) -> dict[str, SampleSeries]:

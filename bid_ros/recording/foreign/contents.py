@@ -9,6 +9,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.recording.foreign.episodes import check_said
 from bid_ros.recording.foreign.links import is_foreign, links_of, mapping_of
+from bid_ros.recording.foreign.transforms import STATIC
 from bid_ros.recording.reader import BagReader
 
 
@@ -46,7 +47,9 @@ def foreign_contents(bags: Iterable[Path], task: Task) -> ForeignContents | None
                 continue
             links = links_of(reader, task)
             notes |= dict.fromkeys(links.notes)
-            named = {link.place.topic for link in (*links.observation, *links.action) if link.place}
+            every = (*links.observation, *links.action)
+            named = {link.place.topic for link in every if link.place}
+            named |= {link.place.topic + STATIC for link in every if link.place and link.frames}
             said, ended = check_said(reader, mapping, links)
             left |= set(reader.topics) - {reader.recorded_name(topic) for topic in named | said}
             told.append(ended)

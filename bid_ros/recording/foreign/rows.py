@@ -1,5 +1,6 @@
 """Rows on the task's grid from a bag of anybody's robot."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -43,16 +44,22 @@ def read_foreign(
     assert mapping is not None, "a task file with places"
     episodes = read_foreign_episodes(reader, mapping, links)
     commands = read_commands(reader, links)
+    doubted: set[str] = set()
     for episode in episodes[first:]:
         if why := unwanted(episode, wanted):
             yield episode, [], [f"episode {episode.index}: left out: {why}"]
             continue
-        segments, reasons = _read_episode(reader, episode, task, links, commands)
+        segments, reasons = _read_episode(reader, episode, task, links, commands, doubted)
         yield episode, segments, [f"episode {episode.index}: {reason}" for reason in reasons]
 
 
 def _read_episode(
-    reader: BagReader, episode: RecordedEpisode, task: Task, links: FeatureLinks, commands: Mapping[str, SampleSeries]
+    reader: BagReader,
+    episode: RecordedEpisode,
+    task: Task,
+    links: FeatureLinks,
+    commands: Mapping[str, SampleSeries],
+    doubted: set[str],
 ) -> tuple[list[Dataset], list[str]]:
     assert episode.end_ns is not None, "wanted episodes have an end"
     begin, end = episode.start_ns, episode.end_ns
@@ -63,7 +70,11 @@ def _read_episode(
     stamps = np.arange(_begin(reader, links, begin, around), end + 1, task.dt_ns, dtype=np.int64)
     values = _pictures(reader, links, stamps, around)
     values |= {name: each.nearest(stamps) for name, each in states.items()}
-    reasons = _doubts(links, commands, states, task)
+    for name, why in _doubts(links, commands, states, task):
+        if name not in doubted:  # of each feature once, as of other data sets
+            logging.getLogger(__name__).warning("%s: episode %d: %s", reader.path, episode.index, why)
+            doubted.add(name)
+    reasons: list[str] = []
     good = np.ones(len(stamps), dtype=np.bool_)
     for name, (_, near) in values.items():
         if not near.all():
@@ -86,10 +97,14 @@ def _read_episode(
 
 def _doubts(
     links: FeatureLinks, commands: Mapping[str, SampleSeries], states: Mapping[str, SampleSeries], task: Task
-) -> list[str]:
-    """Return what is hardly in rad or m. Raises RecordingError for joints, which would be trained as rad."""
+) -> list[tuple[str, str]]:
+    """Return the features that are hardly in rad or m, and why.
+
+    Raises:
+        RecordingError: they are joints, which would be trained as rad.
+    """
     units = {} if task.data is None else task.data.unit
-    found: list[str] = []
+    found: list[tuple[str, str]] = []
     for every, series in ((links.observation, states), (links.action, commands)):
         for link in every:
             name, kind = link.feature.name, link.feature.kind
@@ -98,7 +113,7 @@ def _doubts(
             if why := doubt(kind, name, series[name].values, task.limits):
                 if kind == "joints":
                     raise RecordingError(why)
-                found.append(why)
+                found.append((name, why))
     return found
 
 

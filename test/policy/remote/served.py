@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import serve
 
@@ -22,7 +23,7 @@ from bid_ros.policy.remote.config import RemoteConfig
 from bid_ros.policy.remote.pointing import ask_metadata, write_remote_bundle
 from bid_ros.policy.remote.server import PolicyServer
 from bid_ros.policy.remote.service import PolicyService
-from bid_ros.policy.remote.wire import own_words
+from bid_ros.policy.remote.wire import own_words, pack, unpack
 
 
 @contextmanager
@@ -61,6 +62,20 @@ def talking(*says: Callable[[Any], Any] | bytes | str) -> Iterator[str]:
     finally:
         server.shutdown()
         thread.join()
+
+
+def holding(task: Task, asked: list[str]) -> Callable[[Any], None]:
+    """A message of :func:`talking`: a server as those of openpi, that holds the tool and keeps the texts it reads."""
+
+    def serve(connection: Any) -> None:
+        connection.send(pack({}))
+        while True:
+            seen = unpack(connection.recv())
+            asked.append(seen["prompt"])
+            rows = np.concatenate([seen[item.name] for item in task.action])[None].repeat(task.horizon, 0)
+            connection.send(pack({"actions": rows}))
+
+    return serve
 
 
 @contextmanager
