@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.bench.door.drawing import Drawing
 from bid_ros.core.errors import BidError
 
 Array = NDArray[np.float64]
@@ -75,6 +76,7 @@ class DoorEnv:
         if drift:
             raise BidError(f"door: drift is {drift:g}; valid is 0: a door stays in its frame")
         self._gym = _simulator()
+        self._drawing: Drawing | None = None
 
     def reset(self, seed: int) -> DoorState:
         """Start an episode: the seed draws where the door stands. Raises BidError for one that is not 0 to 2^32 - 1."""
@@ -103,20 +105,11 @@ class DoorEnv:
         return self._state(self._gym.step(_checked("action", action, ACTUATORS))[0])
 
     def picture(self, state: DoorState, size: int) -> NDArray[np.uint8]:
-        """Return a picture ``(size, size, 3)`` uint8, rgb. Raises BidError where none can be drawn."""
-        import mujoco
-
+        """Return a picture ``(size, size, 3)`` uint8, rgb. Raises CameraError where no OpenGL works."""
         self.set_state(state.agent, state.block)
-        view = mujoco.MjvCamera()
-        view.azimuth, view.elevation, view.distance = VIEW
-        view.lookat = state.shown[HANDLE]
-        try:
-            with mujoco.Renderer(self._gym.model, size, size) as renderer:
-                renderer.update_scene(self._gym.data, view)
-                picture: NDArray[np.uint8] = renderer.render()
-        except Exception as error:  # each backend of OpenGL has its own
-            raise BidError(f"door: no picture can be drawn: {error}; valid is MUJOCO_GL=egl, with libegl1") from error
-        return picture
+        if self._drawing is None or self._drawing.size != size:
+            self._drawing = Drawing(self._gym.model, size)
+        return self._drawing.picture(self._gym.data, state.shown[HANDLE], VIEW)
 
     def _state(self, shown: Array) -> DoorState:
         gym = self._gym

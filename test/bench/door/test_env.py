@@ -5,6 +5,7 @@ import pytest
 
 from bid_ros.bench.door.env import DoorEnv, observation_values, score
 from bid_ros.core.errors import BidError
+from bid_ros.sim import opengl_variables
 
 pytest.importorskip("gymnasium_robotics", reason="gymnasium-robotics is not installed")
 
@@ -43,6 +44,18 @@ def test_an_open_door_scores_one():
     state = env.reset(3)
     half = env.set_state(state.agent, [0.0, 0.675, *state.block[2:]])
     assert state.coverage == 0 and half.coverage == pytest.approx(0.5) and score(1.2) == 1.0
+
+
+def test_a_picture_is_drawn_as_the_command_starts(monkeypatch):
+    """bid keeps MuJoCo from opening OpenGL by itself, whatever the user asked for."""
+    for name, value in opengl_variables().items():
+        monkeypatch.setenv(name, value)
+    env = DoorEnv()
+    closed = env.picture(env.reset(3), 128)
+    state = env.reset(3)
+    opened = env.picture(env.set_state(state.agent, [0.0, 1.0, *state.block[2:]]), 128)
+    assert closed.shape == (128, 128, 3) and closed.std() > 20
+    assert (np.abs(closed.astype(int) - opened).max(axis=-1) > 30).mean() > 0.02
 
 
 @pytest.mark.parametrize(
