@@ -7,4 +7,4 @@ venv=$1
 [ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet -r requirements/benchmarks.lock
 "$venv/bin/python" -m pip install --quiet --no-deps -e .
-echo "try it: MUJOCO_GL=egl $venv/bin/bid bench door --episodes 5"
+echo "try it: $venv/bin/bid bench door --episodes 5"

@@ -1,13 +1,13 @@
 """Pictures of the door's simulation, with whichever offscreen OpenGL works."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.sim.offscreen import open_context
 
-MOST_SHAPES = 2000
+MOST_SHAPES: Final = 2000
 
 
 class Drawing:
@@ -32,6 +32,8 @@ class Drawing:
         self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         self._scene, self._option = mujoco.MjvScene(model, maxgeom=MOST_SHAPES), mujoco.MjvOption()
+        for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
+            self._scene.flags[flag] = 0  # a film has 1,600 pictures: they would take most of the time
 
     def picture(self, data: Any, centre: ArrayLike, view: tuple[float, float, float]) -> NDArray[np.uint8]:
         """Return a picture ``(size, size, 3)`` uint8, rgb.
