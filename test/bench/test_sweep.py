@@ -89,6 +89,12 @@ def test_the_report_needs_nothing_else(setup, tmp_path):
     assert json.loads((tmp_path / "summary.json").read_text())["process_s"] == content["process_s"]
 
 
+def test_the_time_of_a_decision_counts_decisions_alone(setup, tmp_path):
+    """With agreed rows most calls decide nothing."""
+    every, some = run(setup, tmp_path, BenchPlan(1, (1,), 4), decoder=["bid", "bid:agreement=1000"], noise=[0.0])
+    assert some.cell.agreement == 1000 and some.latency_ms > 0.2 * every.latency_ms
+
+
 def test_differences_are_paired_with_vanilla_under_the_same_conditions(setup, tmp_path):
     summaries = run(setup, tmp_path, BenchPlan(6, (1,), 25))
     found = {(item.cell.decoder, item.cell.noise): item for item in summaries}
