@@ -202,7 +202,7 @@ def _reaction(cell: BenchCell, groups: Groups, folder: Path, dt: float) -> tuple
 def markdown(summaries: Sequence[CellSummary]) -> str:
     """Return a table with a row per cell."""
     head = (
-        *("decoder", "episodes", "score, 95 %", "minus vanilla, paired 95 %", "full score", "switches/s", "overlap px"),
+        *("decoder", "episodes", "score, 95 %", "minus vanilla, paired 95 %", "full score", "switches/s", "overlap"),
         *("jerk /s^3", "reaction s", "ms a decision", "published"),
     )
     rows = [
