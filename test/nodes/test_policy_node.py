@@ -223,9 +223,7 @@ def test_as_many_samples_are_drawn_as_fit_the_budget(bench, root, tmp_path, task
 
 def test_a_number_of_samples_that_comes_back_is_said_too():
     """rclpy refuses a line of code that warns first and informs later."""
-    said = SimpleNamespace(
-        get_logger=lambda: get_logger("policy"), value=lambda name: 45.0, _maker=SimpleNamespace(limit=None)
-    )
+    said = SimpleNamespace(get_logger=lambda: get_logger("policy"), _budget_ms=45.0, _maker=SimpleNamespace(limit=None))
     budget = SampleBudget(16, 45_000_000)
     for samples in (8, 16, 8, 16):
         budget.samples = samples
