@@ -133,6 +133,7 @@ def make_cell(task: Task, **settings: Any) -> BenchCell:
         BidError: the decoder is unknown, or a setting is outside its range.
     """
     name, said = read_decoder(settings.pop("decoder"))
+    said.pop("memory", None)  # every decision of the benchmark is a whole number of steps after the one before
     cell = BenchCell(decoder=name, **{**settings, **said})
     if cell.decoder not in decoder_names():
         raise BidError(f"decoder '{cell.decoder}' is unknown; valid are {', '.join(decoder_names())}")

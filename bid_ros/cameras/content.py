@@ -21,7 +21,7 @@ FLAT: Final = 8
 # So many equal images in a row, over at least so long, s, are a frozen sensor.
 EQUAL: Final = 3
 EQUAL_S: Final = 0.25
-# A rate is taken over so many images, and valid from this share of the task's on.
+# A rate is taken over so many images, and valid from this share of what is wanted on.
 RATED: Final = 6
 LEAST_RATE: Final = 2 / 3
 
@@ -36,7 +36,7 @@ class FrameWatch:
     Args:
         camera: name, for the sentence.
         sensor: its images come from a sensor.
-        rate_hz: images a second that the task wants.
+        rate_hz: images a second that are wanted.
     """
 
     def __init__(self, camera: str, sensor: bool, rate_hz: float) -> None:
@@ -64,7 +64,7 @@ class FrameWatch:
         least_hz = LEAST_RATE * self._rate_hz
         if rate_hz >= least_hz:
             return ""
-        valid = f"valid is {least_hz:.1f} or more, for the {self._rate_hz:g} of the task"
+        valid = f"valid is {least_hz:.1f} or more, for the {self._rate_hz:g} that are wanted"
         return f"camera '{self._camera}' delivers {rate_hz:.1f} images a second; {valid}"
 
     def _colour(self, sample: Image) -> str:

@@ -13,7 +13,7 @@ SYSTEM_HELP = "a system's folder, or the name of a shipped one: franka_place or 
 DEFAULT = re.compile(r" \(default: [^)]*\)")
 Arguments = TypeVar("Arguments")
 # Arguments of a run of a policy, in the twin or in a rehearsal.
-POLICY_ARGUMENTS = ("decoder", "samples", "action_horizon", "moving", "episodes", "seed", "bundle")
+POLICY_ARGUMENTS = ("decoder", "samples", "action_horizon", "decision_rate", "moving", "episodes", "seed", "bundle")
 
 
 class WithDefaults(argparse.ArgumentDefaultsHelpFormatter):

@@ -43,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.episodes.rehearsal import Rehearsal
     from bid_ros.policy.bundle import bundle_sha256, load_bundle
     from bid_ros.policy.decide import DecisionMaker, bundle_decoder
+    from bid_ros.policy.decision_rate import decisions_a_step, decoder_between
     from bid_ros.policy.registry import load_policy
     from bid_ros.safety.screen import policy_chunks
     from bid_ros.system.description import decided
@@ -52,12 +53,15 @@ def run(options: argparse.Namespace) -> int:
     task, policy = chosen.system.task, chosen.policy
     policy_task, arm = chosen.system.policy_task, chosen.system.arm()
     bundle = load_bundle(Path(policy.bundle), policy_task)
-    decoder = bundle_decoder(policy.decoder, bundle, policy_task, policy.samples, policy.action_horizon)
+    decisions = decisions_a_step(task, policy.decision_rate_hz)
+    text = decoder_between(policy.decoder, decisions)
+    decoder = bundle_decoder(text, bundle, policy_task, policy.samples, policy.action_horizon)
     log = RunLog(
         task=task.name,
         decoder=decoder.name,
         samples=policy.samples,
         action_horizon=policy.action_horizon,
+        decision_rate_hz=policy.decision_rate_hz,
         bundle_sha256=bundle_sha256(bundle.path),
         moving=chosen.moving,
         seed=options.seed,
@@ -66,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     chunks, screen = policy_chunks(task, policy_task, arm)
     drawn = load_policy(bundle, policy_task, options.runtime)
     maker = DecisionMaker(drawn, decoder, policy_task, screen=screen.passes, free=screen.free)
-    rehearsal = Rehearsal(task, maker, chosen.system.stage(), arm=arm, chunks=chunks, policy_task=policy_task)
+    rehearsal = Rehearsal(task, maker, chosen.system.stage(), None, arm, chunks, policy_task, decisions)
     return _rehearse(rehearsal, log, chosen.moving, options)
 
 

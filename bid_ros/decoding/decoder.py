@@ -123,7 +123,7 @@ class Choice:
         index: row of the strong samples; -1 if the decision is a blend.
         selection: criteria of all candidates. None: the decoder does not compare them.
         previous: ``(H - e, D)``, the overlap of the previous decision that was compared or blended. None: no overlap.
-        executed: e, grid steps since the previous decision; 0 without one.
+        executed: e, grid steps since the previous decision, rounded up if its rows were interpolated; 0 without one.
     """
 
     actions: NDArray[np.float64]

@@ -14,6 +14,7 @@ from bid_ros.decoding.arrays import as_array
 from bid_ros.decoding.config import BidConfig, Criterion, Steps
 
 WarmStart = Literal["renoise", "clean"]
+Memory = Literal["nearest", "between"]
 ActionHorizon = Count | Literal["all"]
 DEFAULT_MODE_SIZE: Final = 3
 # A feature that spreads less than this in its own unit (m, rad, 1) did not vary in the training data.
@@ -72,6 +73,8 @@ class DecoderConfig(Criterion):
         warm_start: ``renoise`` adds noise to the previous decision, so the samples differ;
             ``clean`` starts from it as it is, as the published code does.
         mode_size: K; None means ``min(3, samples // 2)``.
+        memory: where the previous decision is needed between its rows: ``nearest`` takes the nearest row, ``between``
+            interpolates. Decisions that are made more often than a step of the grid need the second.
         variant, decay, metric, trim, terms, weights: as in :class:`bid_ros.decoding.BidConfig`.
         delay: q, steps that are executed before a decision arrives, where nobody measures them. Delay-aware BID and
             Real-Time Chunking read it.
@@ -89,6 +92,7 @@ class DecoderConfig(Criterion):
     ensemble: Annotated[float, Field(ge=-10, le=10)] | None = None
     warm_start: WarmStart = "renoise"
     mode_size: Count | None = None
+    memory: Memory = "nearest"
     delay: Steps = 1
     lead: LeadConfig = LeadConfig()
 
@@ -115,6 +119,11 @@ class DecoderConfig(Criterion):
             size = min(size, half)
         shared: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(Criterion)}
         return BidConfig(**shared, mode_size=size, executed=executed, observation_steps=observation_steps, delay=delay)
+
+    @property
+    def between(self) -> bool:
+        """Whether the previous decision is interpolated."""
+        return self.memory == "between"
 
     @property
     def needed_weak_samples(self) -> int:

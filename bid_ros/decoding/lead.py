@@ -37,7 +37,7 @@ class LeadDecoder(RecedingDecoder):
         super().__init__(name, config, **options)
         self._lead = config.lead
         self._velocity: Array | None = None
-        self._means = DecisionMemory()
+        self._means = DecisionMemory(config.between)
 
     @property
     def velocity(self) -> Array | None:
@@ -78,8 +78,8 @@ class LeadDecoder(RecedingDecoder):
         self._means.remember(request.stamp_ns, request.dt_ns, mean)
         if before is None or len(before.previous) <= now:
             self._velocity = None
-        elif before.executed:
-            seconds = before.executed * request.dt_ns * 1e-9
+        elif before.steps:
+            seconds = before.steps * request.dt_ns * 1e-9
             moved = mean[now : len(before.previous), columns] - before.previous[now:, columns]
             still_to_go = float(np.linalg.norm(mean[-1, columns] - mean[now, columns]))
             moved = moved.mean(axis=0) * max(0.0, 1.0 - still_to_go / self._lead.settled)

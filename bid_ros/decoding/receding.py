@@ -50,7 +50,7 @@ class RecedingDecoder:
         self.name, self._config, self._selects, self._blend, self._judge = name, config, selects, blend, judge
         self._start_mode: StartMode = start_mode or config.warm_start
         self._delayed = delayed
-        self._memory = DecisionMemory()
+        self._memory = DecisionMemory(config.between)
         self._agreed = 0  # rows of the last decision that its samples agree on
 
     @property
@@ -86,7 +86,7 @@ class RecedingDecoder:
             )
         least, overlap = max(horizon, self._agreed), self._overlap(request)
         # With a horizon of 1 every call is a decision, even one that rounds to the grid step of the last decision.
-        if overlap is not None and least > 1 and overlap.executed < least:
+        if overlap is not None and least > 1 and overlap.steps < least:
             return Proposal(strong=0, weak=0)
         several = self._selects or self._judge is not None
         strong, weak = self._config.samples if several else 1, self._config.needed_weak_samples if self._selects else 0
@@ -112,7 +112,7 @@ class RecedingDecoder:
         if self._config.agreement is not None and len(candidates) > 1:
             now, limit = request.observation_steps - 1, self._config.agreement
             self._agreed = agreed_rows(candidates[:, now:], actions[now:], limit, self._config.weights)
-        return Choice(actions, index, selection, *(overlap or (None, 0)))
+        return Choice(actions, index, selection, *(overlap[:2] if overlap is not None else (None, 0)))
 
     def _pick(
         self, strong: Array, weak: Array | None, overlap: Overlap | None, request: DecodeRequest
@@ -124,7 +124,7 @@ class RecedingDecoder:
             return self._judge(strong, self._config), None
         if not self._selects or strong.shape[0] == 1:
             return 0, None
-        previous, executed = overlap or (None, 0)
+        previous, executed = (None, 0) if overlap is None else overlap[:2]
         delay = request.delay_or(self._config.delay) if self._delayed else None
         config = self._config.bid(executed, request.observation_steps - first, delay, len(strong))
         selection = select(strong, weak, None if previous is None else previous[first:], config)

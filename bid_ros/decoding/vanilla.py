@@ -36,7 +36,7 @@ class AveragingDecoder(RecedingDecoder):
 
     def __init__(self, name: str, config: DecoderConfig, **options: Any) -> None:
         super().__init__(name, config, blend=self._average, **options)
-        self._counts = DecisionMemory()
+        self._counts = DecisionMemory(config.between)
 
     def reset(self) -> None:
         """Forget the previous decision, and how many are in it."""
@@ -50,7 +50,10 @@ class AveragingDecoder(RecedingDecoder):
         return choice
 
     def _predictions(self, request: DecodeRequest) -> Array:
-        """Return how many predictions are in each row of the previous decision, ``(H, 1)``; 0 where it has none."""
+        """Return how many predictions are in each row of the previous decision, ``(H, 1)``; 0 where it has none.
+
+        Between two rows it is a fraction.
+        """
         counts, before = np.zeros((request.horizon, 1)), self._counts.previous_for(request.stamp_ns)
         if before is not None:
             counts[: len(before.previous)] = before.previous
@@ -66,10 +69,14 @@ class AveragingDecoder(RecedingDecoder):
 
 
 def newest_share(older: Array, decay: float) -> Array:
-    """Return the weight of one more prediction beside ``older`` ones, ``exp(-m n) / sum_j exp(-m j)``; m: ``decay``."""
+    """Return the weight of one more prediction beside ``older`` ones, ``exp(-m n) / sum_j exp(-m j)``; m: ``decay``.
+
+    A fraction of a prediction is rounded.
+    """
+    counts = np.rint(older).astype(int)
     with np.errstate(over="ignore"):  # such a weight is 0
-        sums = np.cumsum(np.exp(decay * np.arange(older.max() + 1)))
-    shares: Array = 1.0 / sums[older.astype(int)]
+        sums = np.cumsum(np.exp(decay * np.arange(counts.max() + 1)))
+    shares: Array = 1.0 / sums[counts]
     return shares
 
 

@@ -21,7 +21,9 @@ _KINDS: Final[Mapping[str, Callable[[str], Any]]] = {
     "ema_weight": float,
     "ensemble": float,
     "warm_start": str,
+    "memory": str,
 }
+OF_ALL: Final = ("memory",)  # settings that every decoder reads
 BID_SETTINGS: Final = ("variant", "terms", "metric", "trim", "mode_size", "decay", "agreement")
 READ_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "vanilla": (),
@@ -60,7 +62,7 @@ def read_decoder(text: str) -> tuple[str, dict[str, Any]]:
         key, equals, value = item.partition("=")
         valid = settings_of(name)
         if key not in valid or not equals or key in settings:
-            known = f"valid are {', '.join(valid)}, each once, as in SETTING=VALUE" if valid else "it has no settings"
+            known = f"valid are {', '.join(valid)}, each once, as in SETTING=VALUE"
             raise DecodingError(f"decoder '{text}' has '{item}' as a setting of {name}; {known}")
         settings[key] = _value(text, key, value)
     return name, settings
@@ -84,7 +86,7 @@ def split_decoders(text: str) -> tuple[str, ...]:
 
 def settings_of(name: str) -> tuple[str, ...]:
     """Return the settings that the text of a decoder may say. One of another package may read all of them."""
-    read = {setting for part in name.split("+") for setting in READ_BY.get(part, _KINDS)}
+    read = {setting for part in name.split("+") for setting in (*READ_BY.get(part, _KINDS), *OF_ALL)}
     return tuple(setting for setting in _KINDS if setting in read)
 
 

@@ -240,12 +240,13 @@ def _draw_bar(axes: Any, at: float, cell: SuccessCell, color: str) -> None:
 
 
 def _name(run: Mapping[str, Any]) -> str:
-    horizon = int(run.get("action_horizon", 1))
+    horizon, rate_hz = int(run.get("action_horizon", 1)), run.get("decision_rate_hz", 0.0)
+    rate = f", {rate_hz:g} Hz" if rate_hz else ""
     # Episodes of different hardware are never added up.
     hardware = run.get("hardware", "twin")
     where = "" if hardware == "twin" else f", {hardware}"
     decoder = " then ".join(map(current_decoder, run["decoder"].split(" then ")))
-    return f"{decoder}, N = {int(run['samples'])}" + (f", h = {horizon}" if horizon > 1 else "") + where
+    return f"{decoder}, N = {int(run['samples'])}" + (f", h = {horizon}" if horizon > 1 else "") + rate + where
 
 
 def _speed(cell: SuccessCell) -> str:

@@ -97,7 +97,7 @@ class RunLog:
         stops: what stopped, in episodes and in their preparation.
         pauses: of the arm, above half a second.
         ended: why the run ended before it was complete; None if it was complete, or still goes on.
-        action_horizon: actions executed per decision; 1 = closed loop.
+        action_horizon, decision_rate_hz: actions executed a decision; decisions a second, 0 = the task's rate.
         system: folder of the system; empty for a rehearsal.
         events: number of lines of ``events.jsonl``, and the hash of the last one; None without that file.
         drawn: number of decisions with each N. It may shrink when a decision would take too long.
@@ -120,6 +120,7 @@ class RunLog:
     pauses: Pauses = field(default_factory=Pauses)
     ended: EpisodeOutcome | None = None
     action_horizon: int = 1
+    decision_rate_hz: float = 0.0
     system: str = ""
     events: tuple[int, str] | None = None
     drawn: dict[int, int] = field(default_factory=dict)
@@ -169,7 +170,7 @@ class RunLog:
         age = percentiles(self.command_age_ms)
         low, high = wilson_interval(self.successes, self.counted)
         stops = self.stops.latched()
-        given = "task system decoder samples action_horizon bundle_sha256 hardware moving seed"
+        given = "task system decoder samples action_horizon decision_rate_hz bundle_sha256 hardware moving seed"
         return {
             **{name: getattr(self, name) for name in given.split()},
             "episodes": len(self.results),
@@ -241,12 +242,13 @@ def format_summary(log: RunLog) -> str:
     """Return the summary as a compact table for the terminal."""
     run = log.to_dict()
     scene = f"moving {run['moving'] * 100:g} cm/s" if run["moving"] else "static"
-    horizon = f", {run['action_horizon']} actions a decision" if run["action_horizon"] > 1 else ""
+    rate = f", {run['action_horizon']} actions a decision" if run["action_horizon"] > 1 else ""
+    rate += f", {run['decision_rate_hz']:g} decisions a second" if run["decision_rate_hz"] else ""
     asked = run["decisions"] + run["missed"]
     missed = f"{run['missed']} of {asked}" + (f" = {run['missed'] / asked:.1%}" if asked else "")
     rows = [
         ("task", f"{run['task']}, scene {scene}, {run['hardware']}"),
-        ("decoder", f"{run['decoder'] or '-'}, N = {run['samples']}{horizon}"),
+        ("decoder", f"{run['decoder'] or '-'}, N = {run['samples']}{rate}"),
         ("success", _rate(log, run)),
         *_left_out(run),
         *_failure_rows(log.results),
@@ -283,16 +285,14 @@ def _left_out(run: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _stopped(run: Mapping[str, Any]) -> str:
-    number = run["safety_stops"]
-    return f"{number}, the last: {run['safety_stop']}" if number > 1 else run["safety_stop"] or "none"
+    number, last = run["safety_stops"], run["safety_stop"] or "none"
+    return f"{number}, the last: {last}" if number > 1 else str(last)
 
 
 def _failure_rows(results: Iterable[EpisodeResult]) -> list[tuple[str, str]]:
     failures = [result for result in results if not result.success and result.outcome != NOT_JUDGED]
     shown = [("", f"episode {item.episode + 1}: {item.outcome} after {item.duration_s:.1f} s") for item in failures[:5]]
-    if len(failures) > len(shown):
-        shown.append(("", f"and {len(failures) - len(shown)} more"))
-    return shown
+    return shown + ([("", f"and {len(failures) - len(shown)} more")] if len(failures) > len(shown) else [])
 
 
 def _format_times(times: dict[str, float | None]) -> str:

@@ -143,6 +143,17 @@ def _started(
     return follower, joints
 
 
+def decision_due(step: int, dt_ns: int, decisions: int) -> bool:
+    """Return whether a decision is made at a step of the stage: at the first one at or after its time.
+
+    Args:
+        step: of ``STEP_NS``, from 0.
+        dt_ns: step of the task, ns.
+        decisions: made in each of these. Three in 0.1 s are 0, 40 and 70 ms after its begin.
+    """
+    return step * STEP_NS * decisions // dt_ns != (step - 1) * STEP_NS * decisions // dt_ns
+
+
 class RehearsedArm:
     """An arm of a rehearsal: between what is decided for it and its stage are the gate, the latency and the servo.
 
@@ -203,6 +214,7 @@ class Rehearsal:
         chunks: makes the policy's chunks into the task's, where the policy predicts poses and the task commands joints.
             Then ``policy_task`` is the policy's. None: they are the task's.
         policy_task: that the policy was made for. None: the task.
+        decisions: made in a step of the task.
     """
 
     def __init__(
@@ -214,8 +226,9 @@ class Rehearsal:
         arm: ArmModel | None = None,
         chunks: TaskChunks | None = None,
         policy_task: Task | None = None,
+        decisions: int = 1,
     ) -> None:
-        self._task, self._maker, self._stage = task, maker, stage
+        self._task, self._maker, self._stage, self._decisions = task, maker, stage, decisions
         self._arm = RehearsedArm(task, stage, config or RehearsalConfig(), arm, chunks, policy_task or task)
 
     def run(self, episode: int, seed: int, speed: float, label: str = "") -> EpisodeResult:
@@ -234,10 +247,9 @@ class Rehearsal:
 
     def _play(self, trial: Trial) -> str:
         """Return the outcome of an episode; an empty text if its time is over first."""
-        every = self._task.dt_ns // STEP_NS
         for step in range(round(self._task.episode_timeout * NANOSECONDS) // STEP_NS):
             trial.observe()
-            if step % every == 0:
+            if decision_due(step, self._task.dt_ns, self._decisions):
                 refusal = self._decide(trial)
                 if refusal:
                     return f"stopped: {refusal}"

@@ -26,7 +26,7 @@ from bid_ros.nodes.episode_parameters import PARAMETERS as OF_ONE
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_messages import fill_outcome
-from bid_ros.nodes.run_watch import RunWatch
+from bid_ros.nodes.run_watch import RECORDED, RunWatch
 from bid_ros.nodes.sequence import SAFETY_SAYS_S
 from bid_ros.safety.watchdog import PARTNER
 from bid_ros.system.priority import raise_priority
@@ -54,7 +54,7 @@ class ArmsEpisodeNode(BidNode):
     def __init__(self) -> None:
         super().__init__("episode", PARAMETERS)
         raise_priority(COMMAND_PRIORITY)
-        given = {name: self.value(name) for name in ("decoder", "samples", "action_horizon", "moving", "seed")}
+        given = {name: self.value(name) for name in RECORDED}
         self._log = RunLog(task=self.value("name"), hardware="twin", system=self.value("system"), **given)
         stops = chain((self._log.stops,), iter(Stops, None))  # one stop of all arms is one stop of the run
         found = values_of(self).items()

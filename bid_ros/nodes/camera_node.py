@@ -40,6 +40,7 @@ PARAMETERS = (
     Parameter("tolerance_s", 0.02, "largest difference in s between the stamps of one pair", 0.0, 1.0),
     Parameter("open_timeout_s", 10.0, "time in s within which every camera must have delivered a frame", 0.5, 120.0),
     Parameter("twin_delay_s", 0.0, "age in s that images of the twin have at least, as those of a camera", 0.0, 0.1),
+    Parameter("pair_rate_hz", 0.0, "pairs of images a second, of cameras that give as many; 0: the task's", 0.0, 100.0),
 )
 STALLED_PERIODS = 1.5  # without a pair, after which there is no heartbeat
 WAITING = "waiting for "
@@ -65,15 +66,16 @@ class CameraNode(BidNode):
         self._fitters = {
             name: ImageFitter(name, camera.crop, self._features[name].shape) for name, camera in self._cameras.items()
         }
+        wanted = self.value("pair_rate_hz")
         self._watches = {
-            name: FrameWatch(name, has_sensor(camera), self._features[name].rate_hz)
+            name: FrameWatch(name, has_sensor(camera), wanted or self._features[name].rate_hz)
             for name, camera in self._cameras.items()
         }
         self._clocks = {name: CameraClock(name) for name in names}
         rate = min(feature.rate_hz for feature in self._task.cameras)
-        self._period_ns = round(NANOSECONDS / rate)
+        self._period_ns = round(NANOSECONDS / (wanted or rate))
         self.heartbeat.limit_s = STALLED_PERIODS / rate
-        self._pairing = FramePairing(names, rate, self.value("tolerance_s"))
+        self._pairing = FramePairing(names, wanted or rate, self.value("tolerance_s"))
         self._images = {name: self.advertise(topics.camera_topic(name), topics.IMAGES) for name in names}
         self._infos = {name: self.advertise(topics.camera_info_topic(name), topics.CALIBRATIONS) for name in names}
         devices = [name for name, camera in self._cameras.items() if camera.source not in BY_NODE]

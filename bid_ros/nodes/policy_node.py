@@ -1,4 +1,4 @@
-"""Policy node: makes one decision every 0.1 s from cameras and arm state."""
+"""Policy node: makes decisions at a fixed rate from cameras and arm state."""
 
 import threading
 import time
@@ -25,6 +25,7 @@ from bid_ros.policy.base import Policy
 from bid_ros.policy.budget import DelayMeter, SampleBudget, fitted_budget
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
+from bid_ros.policy.decision_rate import budget_within, decisions_a_step, decoder_between
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import check_samples
 from bid_ros.policy.signature import check_signature
@@ -47,6 +48,9 @@ class PolicyNode(BidNode):
         super().__init__("policy", parameters, STALLED_S, sim_time)
         self._read_bundle()
         self.heartbeat.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
+        self._a_step = decisions_a_step(self._task, self.value("decision_rate_hz"))
+        self._period_ns = self._task.dt_ns // self._a_step
+        self._budget_ms = budget_within(self.value("budget_ms"), self._task, self._a_step)
         self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
         how = {argument: self.value(name) for argument, name in STARTED.items()}
@@ -59,9 +63,7 @@ class PolicyNode(BidNode):
         self._lock = threading.Condition()
         self._complete_ns: dict[int, int] = {}
         self._granted = False
-        self._episode = 0
-        self._decided_episode = 0
-        self._last_stamp = 0
+        self._episode = self._decided_episode = self._last_stamp = 0
         self._waiting = self._lost = ""
         self._delays = DelayMeter(self._task.dt_ns)
         self._connect(live=not sim_time)
@@ -95,9 +97,7 @@ class PolicyNode(BidNode):
     def _decision_thread(self) -> PeriodicThread:
         phase_ns, late_ns = (round(self.value(name) * 1e6) for name in ("decision_phase_ms", "max_late_ms"))
         ended = partial(self.thread_ended, "the decision thread")
-        return PeriodicThread(
-            "decide", self._task.dt_ns, self._turn, phase_ns=phase_ns, tolerance_ns=late_ns, on_error=ended
-        )
+        return PeriodicThread("decide", self._period_ns, self._turn, phase_ns, min(late_ns, self._period_ns), ended)
 
     def begin(self) -> None:
         """Decide from now on. What was compiled and calibrated until now had no haste."""
@@ -145,12 +145,12 @@ class PolicyNode(BidNode):
             self._next_decoder = decoder, choice["samples"]
 
     def _build_decoder(self, choice: Mapping[str, Any]) -> Decoder:
-        steps = self.value("action_horizon")
-        return bundle_decoder(choice["decoder"], self._bundle, self._task, choice["samples"], steps)
+        text, steps = decoder_between(choice["decoder"], self._a_step), self.value("action_horizon")
+        return bundle_decoder(text, self._bundle, self._task, choice["samples"], steps)
 
     def _fit(self) -> SampleBudget | None:
         self._maker.limit = None
-        budget = fitted_budget(self._policy, self._decoder, self._task, self.value("budget_ms"))
+        budget = fitted_budget(self._policy, self._decoder, self._task, self._budget_ms)
         if budget is not None:
             self._limit(budget)
         return budget
@@ -158,7 +158,7 @@ class PolicyNode(BidNode):
     def _limit(self, budget: SampleBudget) -> None:
         """Draw as many samples as the budget says, and say so if they are not all."""
         if budget.samples != (self._maker.limit or budget.steps[0]):
-            said = f"N = {budget.samples} of {budget.steps[0]} fits {self.value('budget_ms'):g} ms a decision"
+            said = f"N = {budget.samples} of {budget.steps[0]} fits {self._budget_ms:g} ms a decision"
             # Two lines: rclpy refuses a line of code that logs at another severity than before.
             if budget.samples < budget.steps[0]:
                 self.get_logger().warning(said)
@@ -284,7 +284,7 @@ class PolicyNode(BidNode):
             ObservationError: something is missing, or there are no new frames.
         """
         with self._lock:
-            self._lock.wait_for(self._has_fresh_news, timeout=self.value("frame_wait_ms") / 1e3)
+            self._lock.wait_for(self._has_fresh_news, timeout=self.value("frame_wait_ms") / 1e3 / self._a_step)
             observation = self._buffer.assemble()
             if not newer(observation.stamp_ns, self._last_stamp):
                 raise ObservationError("no new camera frames since the last decision")
@@ -294,7 +294,7 @@ class PolicyNode(BidNode):
         stamp = self._buffer.stamp_ns()
         if stamp is None or not newer(stamp, self._last_stamp):
             return False
-        return is_fresh(self._complete_ns.get(stamp, 0), time.monotonic_ns(), self._task.dt_ns)
+        return is_fresh(self._complete_ns.get(stamp, 0), time.monotonic_ns(), self._period_ns)
 
 
 main = PolicyNode.main

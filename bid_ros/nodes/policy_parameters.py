@@ -13,6 +13,7 @@ PARAMETERS = (
     Parameter("instruction", "", "text of the task, for a policy that takes one; empty: that of its bundle"),
     Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
+    Parameter("decision_rate_hz", 0.0, "decisions a second, a multiple of the task's rate; 0: its rate", 0.0, 100.0),
     Parameter("runtime", "auto", "network runtime; names: docs/reference/runtimes.md"),
     Parameter(
         "fallback_runtime", "", "starts instead if runtime cannot be used; empty: the node then refuses to start"
@@ -24,14 +25,26 @@ PARAMETERS = (
     Parameter(
         "budget_ms",
         BUDGET_MS,
-        "a decision may take this long: N shrinks until it fits; 0 = N stays as it is",
+        "a decision may take this long, and a period if a step of the task has several: N shrinks until it fits; "
+        "0 = N stays as it is",
         0.0,
         1000.0,
     ),
     Parameter("seed", 0, "seed of the sampling noise", 0, 2**31 - 1),
-    Parameter("frame_wait_ms", 65.0, "a decision waits this long for frames; a little over half a period", 0.0, 1000.0),
+    Parameter(
+        "frame_wait_ms",
+        65.0,
+        "a decision waits this long for frames; a little over half a step of the task; less if a step has more "
+        "decisions, in proportion",
+        0.0,
+        1000.0,
+    ),
     Parameter("decision_phase_ms", 5.0, "decisions start this long after each multiple of the period", 0.0, 1000.0),
     Parameter(
-        "max_late_ms", 40.0, "a decision that would start later than this after its time is skipped", 0.0, 1000.0
+        "max_late_ms",
+        40.0,
+        "a decision that would start later than this after its time, or a period later, is skipped",
+        0.0,
+        1000.0,
     ),
 )

@@ -16,6 +16,7 @@ from bid_ros.episodes.log import RunLog
 from bid_ros.nodes.base import BidNode
 from bid_ros.safety.quiet import PAUSE_S
 
+RECORDED: Final = ("decoder", "samples", "action_horizon", "decision_rate_hz", "moving", "seed")
 ACTIONS: Final = (SafetyState.WARN, SafetyState.SCALE, SafetyState.STOP)
 
 
@@ -25,7 +26,7 @@ def run_log(node: BidNode, task: Task) -> RunLog:
         task=task.name,
         hardware="twin" if node.value("twin") else "robot",
         system=str(Path(node.value("task")).absolute().parent),
-        **{name: node.value(name) for name in ("decoder", "samples", "action_horizon", "moving", "seed")},
+        **{name: node.value(name) for name in RECORDED},
     )
 
 

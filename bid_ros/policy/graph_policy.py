@@ -27,6 +27,8 @@ FLOAT: Final = np.dtype(np.float32)
 BYTE: Final = np.dtype(np.uint8)
 WHOLE: Final = np.dtype(np.int64)
 # The images of one instant, and their key points.
+KEPT: Final = 8  # frames whose key points are remembered
+
 Frame = tuple[tuple[NDArray[Any], ...], NDArray[np.float32]]
 
 
@@ -69,10 +71,11 @@ def with_past(ahead: Array, past: int) -> Array:
 
 
 class FrameEncoder:
-    """Turns the frames of an observation into key points, and remembers those of the observation before.
+    """Turns the frames of an observation into key points, and remembers those of the last :data:`KEPT` frames.
 
-    Consecutive observations overlap: all but the newest frames were in the one before. Frames are compared byte by
-    byte, which takes microseconds, so remembering changes no result. One thread only.
+    Observations overlap: all but the newest frames were in an earlier one, in that before unless decisions are made
+    more often than a step. Frames are compared byte by byte, which takes microseconds, so remembering changes no
+    result. One thread only.
 
     Args:
         graph: from one image per camera, ``(1, height, width, channels)``, to key points float32 ``(1, P)``.
@@ -94,7 +97,7 @@ class FrameEncoder:
             known = (*reversed(frames), *self._known)
             same = next((frame for frame in known if all(map(np.array_equal, images, frame[0]))), None)
             frames.append(same or self._encode(images))
-        self._known = frames
+        self._known = [*frames, *(frame for frame in self._known if not any(frame is item for item in frames))][:KEPT]
         return np.concatenate([points for _, points in frames])
 
     def _encode(self, images: Sequence[NDArray[Any]]) -> Frame:

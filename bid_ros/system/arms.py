@@ -23,7 +23,7 @@ HOSTS: Final = ("arms_policy", "arms_episode")
 """The two nodes that the arms share. The last one's end is the end of the run."""
 OF_ONE_SYSTEM: Final = ("task", "arm_config", "bundle", "bundle_task")
 """Parameters of the nodes of one arm that the shared ones have for each arm."""
-OF_ONE_ARM: Final = ("robot_ip", "takeover", "shadow", "human", "rviz", "device_settings")
+OF_ONE_ARM: Final = ("robot_ip", "takeover", "shadow", "human", "rviz", "device_settings", "decision_rate")
 """Arguments of a run that only a system of one arm takes."""
 
 
@@ -139,6 +139,7 @@ class ArmsSystem:
             decoder=arguments.decoder or policy.decoder,
             samples=arguments.samples or policy.samples,
             action_horizon=arguments.action_horizon or policy.action_horizon,
+            decision_rate=0.0,
             moving=twin.moving if arguments.moving is None else arguments.moving,
         )
 

@@ -17,7 +17,8 @@ from bid_ros.system.folder import POLICY, file_beside
 EPISODE: Final = "episode"
 ARM: Final = "arm"
 FILES: Final = ("system.yaml", "task.yaml", "robot.yaml", "cameras.yaml", "nodes.yaml")
-SAID: Final = ("acting", "decoder", "samples", "action_horizon", "moving", "slow", "shadow", "seed", "episodes")
+_DECIDED: Final = ("acting", "decoder", "samples", "action_horizon", "decision_rate_hz")
+SAID: Final = (*_DECIDED, "moving", "slow", "shadow", "seed", "episodes")
 
 
 def begin_events(specs: Sequence[NodeSpec], out: Path) -> None:

@@ -15,6 +15,7 @@ import yaml
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import check_namespace
+from bid_ros.policy.decision_rate import decisions_a_step
 from bid_ros.robots.registry import ROBOTS, twin_maker
 from bid_ros.sim import opengl_variables
 from bid_ros.system.ending import SUPERVISOR
@@ -92,8 +93,8 @@ def describe(system: System, arguments: RunArguments) -> list[NodeSpec]:
 
     Raises:
         BidError: a file of the system is not valid, there is no policy bundle or teleoperation device of this name,
-            the task has no demonstrations of a style, its twin runs already, a robot has not passed its stages, or the
-            parameter file is not valid.
+            the task has no demonstrations of a style, its twin runs already, the rate of decisions is not valid, a
+            robot has not passed its stages, or the parameter file is not valid.
     """
     run = decided(system, arguments)
     system.check(run.twin)
@@ -138,9 +139,11 @@ def decided(system: System, arguments: RunArguments) -> Run:
     if arguments.slow != 1.0 and driver != POLICY:
         raise BidError(f"slow is {arguments.slow:g}, but the driver is {driver}; valid with driver: {POLICY}")
     given = {name: getattr(arguments, name) for name in ("decoder", "samples", "action_horizon")}
+    given["decision_rate_hz"] = arguments.decision_rate
     given = {name: value for name, value in given.items() if value not in (None, "")}
     bundle = str(system.bundle(arguments.bundle)) if driver == POLICY else ""
     policy = replace(system.settings.policy, bundle=bundle, **given)
+    decisions_a_step(system.task, policy.decision_rate_hz)
     moving = system.settings.twin.moving if arguments.moving is None else arguments.moving
     return Run(system, arguments, driver, policy, moving)
 
@@ -151,6 +154,8 @@ def _nodes(run: Run) -> list[NodeSpec]:
     task = {"task": str(system.file("task.yaml"))}
     joints, judged = system.joint_parameters(run.twin), system.arm_parameters(run.twin)
     cameras = {**task, "cameras": str(system.file("cameras.yaml")), "twin": run.twin}
+    rate_hz = run.policy.decision_rate_hz if run.driver == POLICY else 0.0
+    scenes, pairs = ({"scene_rate_hz": round(rate_hz)}, {"pair_rate_hz": rate_hz}) if rate_hz else ({}, {})
     if run.twin:
         twin_maker(system.task.robot)  # a robot without one is refused
     over_ros = {"arm_config": str(system.file("robot.yaml"))} if ROBOTS.find(system.task.robot).over_ros else {}
@@ -170,8 +175,8 @@ def _nodes(run: Run) -> list[NodeSpec]:
     own = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
     safety = {"required": ["camera", *run.driving_nodes, "arm"], "slow": arguments.slow, "shadow": arguments.shadow}
     nodes = [
-        *([NodeSpec("twin", "twin_node", {**task, "address": address, **over_ros})] if run.twin else []),
-        NodeSpec("camera", "camera_node", cameras),
+        *([NodeSpec("twin", "twin_node", {**task, "address": address, **over_ros, **scenes})] if run.twin else []),
+        NodeSpec("camera", "camera_node", {**cameras, **pairs}),
         NodeSpec("safety", "safety_node", {**task, **judged, **safety}),
         NodeSpec("arm", "arm_node", arm),
         *(NodeSpec(name, f"{name}_node", {**task, **joints, **own[name]}) for name in run.driving_nodes),

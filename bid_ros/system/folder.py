@@ -40,8 +40,8 @@ class PolicySettings:
         decoder: name of the decoder, which chooses among the samples; its settings may follow: ``bid:variant=paper``.
         samples: N, strong samples a decision.
         action_horizon: actions executed a decision; 1 is closed loop.
-        signed_by: file, relative to the system's folder, of the OpenSSH public key that must have signed the bundle;
-            without it the system does not start. Empty: no signature is needed.
+        decision_rate_hz: decisions a second, a multiple of the task's rate; 0 is the task's rate.
+        signed_by: file beside it of the OpenSSH public key that must have signed the bundle; empty: none must.
     """
 
     bundle: str = ""
@@ -49,6 +49,7 @@ class PolicySettings:
     decoder: str = "bid"
     samples: Annotated[int, Field(ge=1, le=256)] = 16
     action_horizon: Annotated[int, Field(ge=1, le=64)] = 1
+    decision_rate_hz: Annotated[float, Field(ge=0, le=100)] = 0.0
     signed_by: str = ""
 
 
@@ -244,8 +245,7 @@ class System:
         """
         if asked:
             return Path(asked)
-        named = self.settings.policy.bundle
-        if not named:
+        if not (named := self.settings.policy.bundle):
             raise BidError(
                 f"system {self.folder} has no policy: train one (bid demos, data build, train, policy export) and "
                 f"name its bundle in {FILE}, or let a teleoperation device act"

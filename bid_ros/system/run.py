@@ -44,6 +44,9 @@ class RunArguments:
     decoder: str | None = argument(None, "as in bid or bid:variant=paper (default: system.yaml's)")
     samples: int | None = argument(None, "N, strong samples a decision (default: system.yaml's)", 1, 256)
     action_horizon: int | None = argument(None, "actions a decision; 1 = closed loop (default: system.yaml's)", 1, 64)
+    decision_rate: float | None = argument(
+        None, "decisions a second, a multiple of the task's rate, or 0: its rate (default: system.yaml's)", 0.0, 100.0
+    )
     bundle: str = argument("", "folder of the policy bundle (default: system.yaml's)")
     moving: float | None = argument(
         None, "target speed in the twin, m/s; 0 = static (default: system.yaml's)", 0.0, 0.1

@@ -68,7 +68,7 @@ def test_a_rate_that_is_too_low_is_named_with_what_the_task_wants():
         assert not seen.rate_problem()
         seen.look(scene(seed=step), step * 250 * MS)
     assert seen.rate_problem() == (
-        "camera 'wrist' delivers 4.0 images a second; valid is 6.7 or more, for the 10 of the task"
+        "camera 'wrist' delivers 4.0 images a second; valid is 6.7 or more, for the 10 that are wanted"
     )
 
 

@@ -16,9 +16,9 @@ from bid_ros.commands.examples import EXAMPLES, leaves
 from bid_ros.commands.moved import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
-# With `cameras` and `accept`, and `--also`, `--ignore-field` and `--verify` for what others have.
+# With `cameras` and `accept`, `--also`, `--ignore-field` and `--verify` for what others have, and `--decision-rate`.
 MOST_VERBS = 26
-MOST_OPTIONS = 295
+MOST_OPTIONS = 296
 MOVED = json.loads(TABLE.read_text())
 
 

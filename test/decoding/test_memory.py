@@ -32,8 +32,8 @@ def memory():
     ],
 )
 def test_the_shift_is_the_time_that_passed(memory, passed_ns, executed):
-    previous, steps = memory.previous_for(START + passed_ns)
-    assert steps == executed
+    previous, passed, steps = memory.previous_for(START + passed_ns)
+    assert passed == steps == executed
     np.testing.assert_array_equal(previous, ACTIONS[executed:])
 
 
@@ -59,9 +59,38 @@ def test_reset_forgets(memory):
 
 def test_only_the_last_decision_is_remembered(memory):
     memory.remember(START + DT, DT, ACTIONS + 100)
-    previous, executed = memory.previous_for(START + 2 * DT)
-    assert executed == 1
-    np.testing.assert_array_equal(previous, ACTIONS[1:] + 100)
+    overlap = memory.previous_for(START + 2 * DT)
+    assert overlap.executed == 1
+    np.testing.assert_array_equal(overlap.previous, ACTIONS[1:] + 100)
+
+
+@pytest.fixture
+def between():
+    memory = DecisionMemory(between=True)
+    memory.remember(START, DT, ACTIONS)
+    return memory
+
+
+@pytest.mark.parametrize("passed_ns", [0, DT, DT + DT // 20, DT - DT // 20, 15 * DT])
+def test_at_a_whole_step_nothing_is_interpolated(memory, between, passed_ns):
+    """Stamps of cameras jitter: 5 ms beside a step is that step."""
+    wanted, found = memory.previous_for(START + passed_ns), between.previous_for(START + passed_ns)
+    assert wanted[1:] == found[1:]
+    np.testing.assert_array_equal(found.previous, wanted.previous)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
+@pytest.mark.parametrize("step", [0, 4, 14])
+def test_between_two_steps_rows_are_those_of_the_same_instants(between, step, share):
+    found = between.previous_for(START + step * DT + round(share * DT))
+    assert found.executed == step + 1 and found.steps == pytest.approx(step + share)
+    instants = np.arange(step, 15) + share  # of ACTIONS, whose value at instant t is (2 t, 2 t + 1)
+    np.testing.assert_allclose(found.previous, np.column_stack([2 * instants, 2 * instants + 1]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("passed_ns", [15 * DT + DT // 2, 1000 * DT, -DT // 2])
+def test_between_steps_nothing_overlaps_after_the_last_row_or_before_the_first(between, passed_ns):
+    assert between.previous_for(START + passed_ns) is None
 
 
 def test_what_is_remembered_cannot_be_changed_from_outside():

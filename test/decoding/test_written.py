@@ -86,10 +86,10 @@ def test_the_same_settings_in_another_order_are_the_same_text():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("vanilla:variant=paper", r"'variant=paper' as a setting of vanilla; it has no settings"),
+        ("vanilla:variant=paper", r"'variant=paper' as a setting of vanilla; valid are memory, each once"),
         (
             "bid:speed=2",
-            "'speed=2' as a setting of bid; valid are variant, terms, metric, trim, mode_size, decay, agreement, each",
+            "as a setting of bid; valid are variant, terms, metric, trim, mode_size, decay, agreement, memory, each",
         ),
         ("bid:variant", "'variant' as a setting of bid; valid are variant"),
         ("bid:", "'' as a setting of bid; valid are"),
@@ -115,5 +115,5 @@ def test_a_list_keeps_the_commas_of_settings():
 
 
 def test_a_combination_has_the_settings_of_its_parts_and_a_foreign_one_all():
-    assert settings_of("bid+ema") == (*BID_SETTINGS, "ema_weight", "ensemble")
-    assert settings_of("lead") == () and len(settings_of("bid-medoid")) == 10
+    assert settings_of("bid+ema") == (*BID_SETTINGS, "ema_weight", "ensemble", "memory")
+    assert settings_of("lead") == ("memory",) and len(settings_of("bid-medoid")) == 11

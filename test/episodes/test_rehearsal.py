@@ -15,7 +15,7 @@ from bid_ros.core.observation import task_history
 from bid_ros.core.task import load_task
 from bid_ros.decoding import Choice
 from bid_ros.episodes.log import scene_of
-from bid_ros.episodes.rehearsal import Rehearsal, RehearsalConfig
+from bid_ros.episodes.rehearsal import Rehearsal, RehearsalConfig, decision_due
 from bid_ros.policy.decide import DecisionRecord
 from bid_ros.robots.gripper import GripperThresholds
 from bid_ros.system.folder import find_system
@@ -125,6 +125,36 @@ def test_poses_become_joints_where_the_task_commands_these(root):
         made.close()
     assert outcomes[0] == "success"
     assert outcomes[1].startswith("stopped: joint") and "the limit is 0.100 rad/s" in outcomes[1]
+
+
+@pytest.mark.parametrize(
+    ("decisions", "wanted_ms"),
+    [(1, [0, 100, 200]), (2, [0, 50, 100, 150, 200]), (3, [0, 40, 70, 100, 140, 170, 200]), (10, range(0, 201, 10))],
+)
+def test_decisions_are_made_at_the_first_step_at_or_after_their_time(decisions, wanted_ms):
+    assert [10 * step for step in range(21) if decision_due(step, 100_000_000, decisions)] == [*wanted_ms]
+
+
+def test_more_decisions_a_step_see_the_history_of_the_task(task):
+    """Each observation holds samples of its own instants, one step of the task apart, whatever lies between."""
+    seen = []
+
+    class Watcher(Operator):
+        def decide(self, observation):
+            seen.append(observation)
+            return super().decide(observation)
+
+    rehearsal = Rehearsal(task, Watcher(task), build_stage(task, THRESHOLDS), decisions=3)
+    try:
+        assert rehearsal.run(0, SEED, 0.0).success
+    finally:
+        rehearsal.close()
+    stamps = np.array([item.stamp_ns for item in seen])
+    assert set(np.diff(stamps)) == {30_000_000, 40_000_000}
+    for item in seen[3:]:
+        assert {name: tuple(np.subtract(item.stamp_ns, at)) for name, at in item.samples_ns.items()} == dict.fromkeys(
+            item.samples_ns, (task.dt_ns, 0)
+        )
 
 
 def test_one_rehearsal_does_not_change_the_next(quick):

@@ -56,7 +56,7 @@ def task(root):
 class Harness:
     """Plays cameras, arm and episode runner for the policy node."""
 
-    def __init__(self, bench, root, bundle, **parameters):
+    def __init__(self, bench, root, bundle, images_hz=10, **parameters):
         self.bench = bench
         self.chunks: list[ChunkMessage] = []
         self.decisions: list[Decision] = []
@@ -77,7 +77,7 @@ class Harness:
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
         node.create_subscription(ChunkMessage, "/policy/chunk", self.chunks.append, COMMAND)
         node.create_subscription(Decision, "/policy/decision", self.decisions.append, STATE)
-        node.create_timer(0.1, self._publish_images)
+        node.create_timer(1 / images_hz, self._publish_images)
         node.create_timer(0.02, self._publish_arm)
         bench.start(
             "policy",
@@ -160,6 +160,23 @@ def test_decides_ten_times_a_second_while_it_is_granted(bench, root, tmp_path, t
     assert np.median(gaps) == pytest.approx(0.1, abs=0.02)
 
 
+def test_decides_at_the_rate_of_faster_cameras_on_the_grid_of_the_task(bench, root, tmp_path, task):
+    bundle = make_tiny_bundle(tmp_path / "bundle", task)
+    harness = Harness(bench, root, bundle, images_hz=30, decision_rate_hz=30.0, decoder="bid")
+    assert harness.ready()
+    bench.grant("policy")
+    assert harness.until_decisions(20)
+    assert {decision.decoder for decision in harness.decisions} == {"bid:memory=between"}
+    assert {stamp_to_ns(chunk.dt) for chunk in harness.chunks} == {task.dt_ns}
+    assert np.median(np.diff([stamp_ns(decision) for decision in harness.decisions])) / 1e9 == pytest.approx(
+        1 / 30, abs=0.01
+    )
+    for decision in harness.decisions[6:]:
+        observed = np.array([stamp_to_ns(at) for at in decision.observed_stamps]).reshape(len(decision.observed), 2)
+        before, now = observed[list(decision.observed).index("wrist")]
+        assert now - before == pytest.approx(task.dt_ns, abs=task.dt_ns / 6)  # the nearest of the images
+
+
 def test_a_bundle_that_wants_more_steps_gets_them(bench, root, tmp_path, task):
     harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task, steps=5))
     assert harness.ready()
@@ -206,9 +223,7 @@ def test_as_many_samples_are_drawn_as_fit_the_budget(bench, root, tmp_path, task
 
 def test_a_number_of_samples_that_comes_back_is_said_too():
     """rclpy refuses a line of code that warns first and informs later."""
-    said = SimpleNamespace(
-        get_logger=lambda: get_logger("policy"), value=lambda name: 45.0, _maker=SimpleNamespace(limit=None)
-    )
+    said = SimpleNamespace(get_logger=lambda: get_logger("policy"), _budget_ms=45.0, _maker=SimpleNamespace(limit=None))
     budget = SampleBudget(16, 45_000_000)
     for samples in (8, 16, 8, 16):
         budget.samples = samples
@@ -355,6 +370,7 @@ def test_a_bad_bundle_ends_the_node_with_one_sentence(bench, root, tmp_path, tas
     ("parameters", "word"),
     [
         ({"decoder": "best"}, "'best'"),
+        ({"decision_rate_hz": 25.0}, "decision_rate_hz is 25; valid are multiples"),
         ({"samples": 0}, "samples"),
         ({"samples": "many"}, "samples"),
         ({"runtime": "cuda"}, "runtime 'cuda' cannot be used"),

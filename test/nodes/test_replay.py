@@ -46,7 +46,7 @@ IN_REPLAY = ("-r", "__ns:=/replay", "-r", "/clock:=clock")
 class Live:
     """A camera and an arm whose every message differs, the policy that decides on them, and the recorder."""
 
-    def __init__(self, bench, task_file, bundle, bag):
+    def __init__(self, bench, task_file, bundle, bag, rate_hz=10.0):
         self.bench = bench
         self.decisions: list[Decision] = []
         self.looks = 0
@@ -57,11 +57,11 @@ class Live:
         ]
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
         node.create_subscription(Decision, "/policy/decision", self.decisions.append, STATE)
-        self._timers = [node.create_timer(0.1, self._look), node.create_timer(0.02, self._feel)]
+        self._timers = [node.create_timer(1 / rate_hz, self._look), node.create_timer(0.02, self._feel)]
         task = {"task": str(task_file)}
         policy = {"bundle": str(bundle), "samples": 8, "runtime": "onnx", "max_late_ms": 90.0, "budget_ms": 0.0}
         bench.start("recorder", {**task, "bag": str(bag)})
-        bench.start("policy", {**task, **policy, "seed": SEED})
+        bench.start("policy", {**task, **policy, "seed": SEED, "decision_rate_hz": rate_hz})
 
     def _look(self):
         self.looks += 1
@@ -119,6 +119,17 @@ def in_lockstep(file, folder, bag, changes=AS_RECORDED):
     with BagReader(bag) as reader:
         records = [record for _, record in replay(reader, task, decider, parity)]
     return parity, records
+
+
+def test_decisions_between_the_steps_of_the_task_are_made_again_as_they_were(bench, tmp_path):
+    file = find_system("franka_place").file("task.yaml")
+    bundle = make_tiny_bundle(tmp_path / "bundle", load_task(file))
+    live = Live(bench, file, bundle, tmp_path / "bag", rate_hz=30.0)
+    live.record(12)
+    parity, _ = in_lockstep(file, bundle, tmp_path / "bag")
+    assert parity.exact and parity.total.decisions == len(live.decisions), parity
+    nearest = in_lockstep(file, bundle, tmp_path / "bag", Changes(decoder="bid:memory=nearest"))[0].total
+    assert nearest.observations == len(live.decisions) and nearest.same < len(live.decisions)
 
 
 def test_live_lockstep_and_nodes_make_the_same_observations_and_decisions(recorded, bench, tmp_path):

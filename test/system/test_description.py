@@ -113,6 +113,14 @@ def test_a_slow_run_slows_the_policy_and_homing_and_gives_them_time(system, bund
         RunArguments(slow=0.01)
 
 
+def test_faster_decisions_have_faster_images_and_are_recorded(system, bundle):
+    plain, nodes = system(bundle=bundle), system(bundle=bundle, decision_rate=30.0)
+    assert {nodes[name].parameters["decision_rate_hz"] for name in ("policy", "episode")} == {30.0}
+    assert nodes["twin"].parameters["scene_rate_hz"] == 30 and nodes["camera"].parameters["pair_rate_hz"] == 30.0
+    assert json.loads(nodes["recorder"].parameters["setup"])["policy"]["decision_rate_hz"] == 30.0
+    assert plain["twin"].parameters["scene_rate_hz"] == 10 and "pair_rate_hz" not in plain["camera"].parameters
+
+
 def test_in_shadow_mode_safety_forwards_nothing_of_the_policy_and_nothing_is_prepared(system, bundle):
     specs = system(bundle=bundle, shadow=True)
     assert specs["safety"].parameters["shadow"] and specs["episode"].parameters["shadow"]
@@ -221,6 +229,7 @@ def test_a_robot_may_be_switched_on_late_and_nobody_gives_up_before(system, bund
         ({"driver": "joy", "device_settings": "speed: 1"}, "settings of device 'joy': unknown field 'speed'"),
         ({"driver": "scripted", "device_settings": "speed: 1"}, "device 'scripted' has no settings"),
         ({"styles": ("clean",)}, "styles are clean, but the driver is policy"),
+        ({"decision_rate": 25.0}, "decision_rate_hz is 25; valid are multiples of the rate of task .* 10, 20, 30"),
     ],
 )
 def test_who_cannot_act_is_refused(system, bundle, arguments, sentence):

@@ -1,0 +1,41 @@
+"""Decides more often than a chunk has rows: as often as cameras give images."""
+
+from bid_ros.core.errors import DecodingError
+from bid_ros.core.task import Task
+from bid_ros.decoding.written import read_decoder, write_decoder
+
+
+def decisions_a_step(task: Task, rate_hz: float) -> int:
+    """Return how many decisions are made in a step of the task.
+
+    A whole number, so that some image was taken each step of the observation's history ago.
+
+    Args:
+        task: its rate is that of the rows of a chunk.
+        rate_hz: decisions a second; 0: the task's rate.
+
+    Raises:
+        DecodingError: the rate is no multiple of the task's.
+    """
+    count = round(rate_hz / task.rate_hz)
+    if rate_hz and (count < 1 or abs(count * task.rate_hz - rate_hz) > 1e-6):
+        raise DecodingError(
+            f"decision_rate_hz is {rate_hz:g}; valid are multiples of the rate of task '{task.name}', "
+            f"{task.rate_hz:g} Hz: {task.rate_hz:g}, {2 * task.rate_hz:g}, {3 * task.rate_hz:g} and so on, or 0"
+        )
+    return max(1, count)
+
+
+def decoder_between(text: str, count: int) -> str:
+    """Return the text of a decoder that is asked ``count`` times a step.
+
+    More than once, it interpolates the previous decision, unless the text says how it remembers. The text stands in
+    recorded decisions, so a replay remembers in the same way.
+    """
+    name, settings = read_decoder(text)
+    return write_decoder(name, {"memory": "between", **settings}) if count > 1 else text
+
+
+def budget_within(budget_ms: float, task: Task, count: int) -> float:
+    """Return the budget of a decision in ms: at most the time until the next one, where a step has ``count`` > 1."""
+    return min(budget_ms, task.dt_ns / count / 1e6) if count > 1 else budget_ms
