@@ -57,7 +57,7 @@ def campaign(options: argparse.Namespace, wanted: list[Fault]) -> int:
     """Run the trials that are missing; return 0 if all of them met the bars."""
     from fault_campaign.trial import run_trial
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the system of the trial is ended, too
+    signal.signal(signal.SIGTERM, _end)
     os.environ.update(middleware_environment())
     # Each trial starts ten processes, which must not compile the same sources again and again.
     os.environ.update(PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=str(options.out.resolve() / "compiled"))
@@ -85,6 +85,13 @@ def campaign(options: argparse.Namespace, wanted: list[Fault]) -> int:
                     shutil.rmtree(folder)
                 print(summary(row), flush=True)
     return 0 if good else 1
+
+
+def _end(*_: object) -> None:
+    """End, and the system of the trial with it. A second signal must not interrupt that."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    sys.exit(143)
 
 
 def due(fault: Fault, task: str, repeat: int) -> bool:
