@@ -148,10 +148,12 @@ def test_ending_the_node_leaves_the_robot_at_rest(bench):
     # A second arm node sees the robot at rest, which the first one has left.
     harness.streaming = False
     harness.bench.node.create_subscription(JointState, "/joint_states", harness.joints.append, STATE)
-    harness.bench.start("arm", arm_parameters(harness.address))
+    second = harness.bench.start("arm", arm_parameters(harness.address))
     # Fingers have a message of their own, without velocities.
     velocities = lambda: [joint.velocity for joint in list(harness.joints) if joint.velocity]  # noqa: E731
-    assert harness.bench.until(lambda: len(velocities()) > 10, START_S)
+    if not harness.bench.until(lambda: len(velocities()) > 10, START_S):
+        second.terminate()
+        pytest.fail(f"the second arm node ended with {harness.bench.finish('arm')}")
     assert np.abs(velocities()[:10]).max() < 0.01
 
 
