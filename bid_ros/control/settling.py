@@ -35,7 +35,8 @@ class Settling:
     Braked at 5 m/s^2, a Franka overshoots its set-point by 5 to 10 mm. The spring of its controller would then pull it
     back for 0.3 s. It would also go on pressing on whatever it was pressed against.
 
-    It holds twice at most: gravity that nobody told the controller of pulls it down a little further each time.
+    An arm that did not move is left alone: a load that nobody told the controller of pulls it down as far again at each
+    hold. After a motion it holds once, and a second time only where it is not below its set-point.
 
     Args:
         low, high: corners ``(3,)`` of the workspace, m. Outside it the spring may pull the arm back.
@@ -45,7 +46,7 @@ class Settling:
         self._low, self._high = np.array(low), np.array(high)
         self._first_ns: int | None = None
         self._last: ToolReading | None = None
-        self._holds = 0
+        self._holds, self._moved = 0, False
 
     def due(self, output: ServoOutput, state: Callable[[], ToolReading]) -> bool:
         """Pass a step of the servo; return whether to hold where the arm is. True at most twice for each stop.
@@ -55,7 +56,7 @@ class Settling:
             state: returns the newest state.
         """
         if output.mode is not ServoMode.STOPPED:
-            self._first_ns, self._last, self._holds = None, None, 0
+            self._first_ns, self._last, self._holds, self._moved = None, None, 0, False
             return False
         found = self._holds < len(SPANS_NS) and self._slow(output, state())
         self._holds += found
@@ -73,5 +74,6 @@ class Settling:
         off_m = float(np.linalg.norm(place - output.setpoint.position))
         inside = bool(((place >= self._low) & (place <= self._high)).all())
         nearer = off_m < float(np.linalg.norm(self._last.tool_position - output.setpoint.position))
-        self._last = newest
-        return inside and off_m > OFF_M and speed < (TURNED if nearer else SLOW)
+        self._last, self._moved = newest, self._moved or speed >= SLOW
+        sunk = self._holds > 0 and place[2] < output.setpoint.position[2]
+        return inside and self._moved and not sunk and off_m > OFF_M and speed < (TURNED if nearer else SLOW)

@@ -109,9 +109,12 @@ class RecedingDecoder:
         if overlap is not None and self._blend is not None:
             actions, index = self._blend(actions, overlap, request, self._config), -1
         self._memory.remember(request.stamp_ns, request.dt_ns, actions)
+        self._agreed = 0  # nobody agrees with a single candidate
         if self._config.agreement is not None and len(candidates) > 1:
             now, limit = request.observation_steps - 1, self._config.agreement
-            self._agreed = agreed_rows(candidates[:, now:], actions[now:], limit, self._config.weights)
+            # The next decision arrives later than it is asked for. Until then something must be left to execute.
+            most = request.executable - 1 - request.delay_or(self._config.delay)
+            self._agreed = min(most, agreed_rows(candidates[:, now:], actions[now:], limit, self._config.weights))
         return Choice(actions, index, selection, *(overlap[:2] if overlap is not None else (None, 0)))
 
     def _pick(

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from std_srvs.srv import Trigger
@@ -224,7 +225,7 @@ class ArmNode(BidNode):
     def _settle(self, output: ServoOutput) -> None:
         """Hold a compliant arm that was stopped where it is, once it has nearly stopped."""
         if self._settling is not None and self._settling.due(output, self._arm.state):
-            begin_at(self._servo, self._arm.state())
+            begin_at(self._servo, replace(self._arm.state(), tool_quaternion=output.setpoint.quaternion))
 
     def _watch_silence(self, steady_ns: int) -> None:
         """Stop when a required node is silent."""

@@ -32,7 +32,7 @@ PARAMETERS = (
     Parameter("task", "", "path of the task file, which names robot and kind of task"),
     Parameter("address", "127.0.0.1", "loopback address the twin serves"),
     Parameter("arm_config", "", "path of the robot's configuration file, for a robot that is driven through ROS"),
-    Parameter("scene_rate_hz", 10, "scene states a second, which is the rate of the twin's cameras", 1, 60),
+    Parameter("scene_rate_hz", 10, "scene states a second, which is the rate of the twin's cameras", 1, 100),
 )
 
 

@@ -36,6 +36,15 @@ def decoder_between(text: str, count: int) -> str:
     return write_decoder(name, {"memory": "between", **settings}) if count > 1 else text
 
 
+def remembered_as(changed: str | None, recorded: str) -> str:
+    """Return the text of the decoder of a replay: the changed one, which remembers as the recorded one did, or that."""
+    said = read_decoder(recorded)[1]
+    if not changed or "memory" not in said:
+        return changed or recorded
+    name, settings = read_decoder(changed)
+    return write_decoder(name, {"memory": said["memory"], **settings})
+
+
 def budget_within(budget_ms: float, task: Task, count: int) -> float:
     """Return the budget of a decision in ms: at most the time until the next one, where a step has ``count`` > 1."""
     return min(budget_ms, task.dt_ns / count / 1e6) if count > 1 else budget_ms

@@ -97,7 +97,8 @@ class FrameEncoder:
             known = (*reversed(frames), *self._known)
             same = next((frame for frame in known if all(map(np.array_equal, images, frame[0]))), None)
             frames.append(same or self._encode(images))
-        self._known = [*frames, *(frame for frame in self._known if not any(frame is item for item in frames))][:KEPT]
+        kept = max(KEPT, len(frames))
+        self._known = [*frames, *(frame for frame in self._known if not any(frame is item for item in frames))][:kept]
         return np.concatenate([points for _, points in frames])
 
     def _encode(self, images: Sequence[NDArray[Any]]) -> Frame:

@@ -18,6 +18,7 @@ from bid_ros.core.topics import ARM_STATUS, SAFETY_CHUNK
 from bid_ros.observing.measured import MeasuredJoints
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder
+from bid_ros.policy.decision_rate import remembered_as
 from bid_ros.recording.reader import BagMessage, BagReader
 from bid_ros.replay.cue import Cue, DecisionTimes, Setting, find_decision_times
 from bid_ros.replay.parity import WENT_ON, Parity
@@ -126,7 +127,7 @@ class Decider:
             name, horizon = setting.decoder, setting.action_horizon
             samples = max(samples, setting.samples)  # the limit makes it fewer
         changes = self._changes
-        wanted = (changes.decoder or name, changes.samples or samples, changes.action_horizon or horizon)
+        wanted = (remembered_as(changes.decoder, name), changes.samples or samples, changes.action_horizon or horizon)
         if wanted != self._decoder:
             self._maker.use(bundle_decoder(wanted[0], self._bundle, self._task, *wanted[1:]))
             self._decoder = wanted

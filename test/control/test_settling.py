@@ -77,17 +77,28 @@ def test_an_arm_outside_its_workspace_is_pulled_back():
     assert arm.held is None and arm.x == pytest.approx(arm.target, abs=1e-3)
 
 
-def due(settling, mode, off_m, at_ns):
-    state = State(at_ns, np.array([0.5 + off_m, 0.0, 0.5]))
+def due(settling, mode, off_m, at_ns, low_m=0.0):
+    state = State(at_ns, np.array([0.5 + off_m, 0.0, 0.5 - low_m]))
     return settling.due(step(mode, np.array([0.5, 0.0, 0.5])), lambda: state)
+
+
+def stopped(settling, places, at, low_m=0.0):
+    """What is due while the tool is at these m from its set-point, 10 ms apart, and ``low_m`` below it."""
+    return [due(settling, ServoMode.STOPPED, off, next(at), low_m) for off in places]
 
 
 def test_it_holds_twice_a_stop_and_again_after_a_reset():
     settling, at = Settling(LOW, HIGH), iter(range(0, 10**10, 10_000_000))
     for _ in range(2):
-        held = [due(settling, ServoMode.STOPPED, 0.008, next(at)) for _ in range(12)]
-        assert held == [False, True, *[False] * 5, True, *[False] * 4]
+        held = stopped(settling, [0.006, *[0.008] * 12], at)
+        assert held == [False, False, True, *[False] * 5, True, *[False] * 4]
         assert not due(settling, ServoMode.TRACKING, 0.0, next(at))
+
+
+def test_a_load_that_nobody_told_of_does_not_pull_it_down_again_and_again():
+    at = iter(range(0, 10**10, 10_000_000))
+    assert not any(stopped(Settling(LOW, HIGH), [0.0] * 40, at, low_m=0.005)), "it did not move"
+    assert sum(stopped(Settling(LOW, HIGH), [0.006, *[0.008] * 40], at, low_m=0.005)) == 1
 
 
 def test_an_arm_that_turned_back_is_held_though_it_is_not_slow():

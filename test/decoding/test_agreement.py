@@ -36,7 +36,7 @@ def test_weights_say_what_counts():
 
 
 @pytest.mark.parametrize("name", ["bid", "keystone", "bid+ema", "bid+delay"])
-@pytest.mark.parametrize(("agreed", "least", "wait"), [(5, 1, 5), (0, 1, 1), (2, 4, 4), (ROWS, 1, ROWS)])
+@pytest.mark.parametrize(("agreed", "least", "wait"), [(5, 1, 5), (0, 1, 1), (2, 4, 4), (ROWS, 1, ROWS - 2)])
 def test_the_next_decision_comes_when_the_agreed_rows_have_passed(name, agreed, least, wait):
     config = DecoderConfig(samples=N, action_horizon=least, agreement=0.5)
     decoder = build_decoder(name, config)
@@ -46,6 +46,14 @@ def test_the_next_decision_comes_when_the_agreed_rows_have_passed(name, agreed, 
     assert steps[0] == wait
     decoder.reset()
     assert decoder.propose(request(1)).strong == N
+
+
+def test_nobody_agrees_with_a_single_candidate():
+    """As when all others were screened out."""
+    decoder = build_decoder("bid", DecoderConfig(samples=N, agreement=0.5))
+    decoder.choose(request(0), fan(ROWS), fan(ROWS))
+    decoder.choose(request(9), fan(ROWS)[:1], None)
+    assert decoder.propose(request(10)).strong == N
 
 
 def test_it_is_written_with_the_decoder_and_off_unless_it_is():

@@ -3,7 +3,7 @@
 import pytest
 
 from bid_ros.core.errors import DecodingError
-from bid_ros.policy.decision_rate import budget_within, decisions_a_step, decoder_between
+from bid_ros.policy.decision_rate import budget_within, decisions_a_step, decoder_between, remembered_as
 
 
 @pytest.mark.parametrize(("rate_hz", "count"), [(0, 1), (10, 1), (20, 2), (30, 3), (100, 10)])
@@ -34,3 +34,17 @@ def test_a_decision_ends_before_the_next_one_begins(task):
     assert budget_within(45.0, task, 1) == 45.0 and budget_within(150.0, task, 1) == 150.0
     assert budget_within(45.0, task, 3) == pytest.approx(100 / 3) and budget_within(20.0, task, 3) == 20.0
     assert budget_within(0.0, task, 3) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "recorded", "wanted"),
+    [
+        ("bid+lead", "bid:memory=between", "bid+lead:memory=between"),
+        ("bid:memory=nearest", "bid:memory=between", "bid:memory=nearest"),
+        ("bid:decay=0.3", "bid", "bid:decay=0.3"),
+        (None, "bid:memory=between", "bid:memory=between"),
+        ("", "bid", "bid"),
+    ],
+)
+def test_a_replay_with_another_decoder_remembers_as_the_recorded_one(changed, recorded, wanted):
+    assert remembered_as(changed, recorded) == wanted

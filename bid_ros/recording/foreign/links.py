@@ -22,7 +22,7 @@ from bid_ros.recording.foreign.messages import (
     numbers,
     twist_numbers,
 )
-from bid_ros.recording.foreign.transforms import Frames, frames_of, is_tree
+from bid_ros.recording.foreign.transforms import Frames, frames_of, is_tree, stamped_ns
 from bid_ros.recording.reader import BagMessage, BagReader, RawMessage
 
 FIRST: Final = 100  # messages of a topic among which one must hold a feature
@@ -276,10 +276,11 @@ def measured(observed: Sequence[FeatureLink], link: FeatureLink) -> FeatureLink 
 
 def _stamp_problem(reader: BagReader, links: Sequence[FeatureLink]) -> str:
     """Return why times of receipt count, not the stamps of the messages; empty if the stamps do."""
-    for topic in dict.fromkeys(link.place.topic for link in links if link.place is not None):
+    for topic, tree in {link.place.topic: bool(link.frames) for link in links if link.place is not None}.items():
         first = next(reader.raw([topic]), None)
-        if first is not None and first.header_ns and abs(first.header_ns - first.stamp_ns) > AWRY_NS:
-            off = (first.header_ns - first.stamp_ns) / NANOSECONDS
+        stamped = stamped_ns(reader, topic) if tree else first and first.header_ns
+        if first is not None and stamped and abs(stamped - first.stamp_ns) > AWRY_NS:
+            off = (stamped - first.stamp_ns) / NANOSECONDS
             return f"times are those of receipt: stamps on {topic} are {off:+.4g} s from the recorder's clock"
     return ""
 

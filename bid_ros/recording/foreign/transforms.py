@@ -67,16 +67,20 @@ def read_transforms(
     Raises:
         RecordingError: the frames are not connected, or a rotation is none.
     """
-    legs = _legs(reader, place, frames)
+    *legs, parents = _legs(reader, place, frames)
     fixed: dict[str, list[float]] = {}
     told: dict[str, dict[int, list[float]]] = {}
     for item, child, each in _transforms(chain(_static(reader, place), reader.messages([place.topic], *window))):
+        if child in chain(*legs) and (parent := each.header.frame_id.lstrip("/")) != parents[child]:
+            raise RecordingError(
+                f"{place.text}: frame '{child}' hangs on '{parents[child]}' and on '{parent}'; valid is one parent"
+            )
         shift, turn = each.transform.translation, each.transform.rotation
         numbers = [shift.x, shift.y, shift.z, turn.x, turn.y, turn.z, turn.w]
         if item.topic != place.topic:
             fixed[child] = numbers
         elif child in chain(*legs):
-            told.setdefault(child, {})[item.stamp_ns if by_receipt else stamp_ns(each)] = numbers
+            told.setdefault(child, {})[item.stamp_ns if by_receipt else stamp_ns(each) or item.stamp_ns] = numbers
     if not told or any(child not in told and child not in fixed for child in chain(*legs)):
         return SampleSeries.of([], [])
     times = {child: np.array(sorted(rows), dtype=np.int64) for child, rows in told.items()}
@@ -97,8 +101,14 @@ def read_transforms(
     return SampleSeries.of(stamps.tolist(), list(values))
 
 
-def _legs(reader: BagReader, place: BagPlace, frames: Frames) -> tuple[list[str], list[str]]:
-    """Return the frames from the child, and from the parent, up to below the one that both hang on."""
+def stamped_ns(reader: BagReader, topic: str) -> int | None:
+    """Return the stamp of the first transform on a topic, ns; None if it has none."""
+    first = next((each for _, _, each in _transforms(reader.messages([topic]))), None)
+    return None if first is None else stamp_ns(first) or None
+
+
+def _legs(reader: BagReader, place: BagPlace, frames: Frames) -> tuple[list[str], list[str], dict[str, str]]:
+    """Return the frames from the child, and from the parent, up to below the one that both hang on; and all parents."""
     above: dict[str, str] = {}
     for _, child, each in _transforms(chain(_static(reader, place), islice(reader.messages([place.topic]), FIRST))):
         above[child] = each.header.frame_id.lstrip("/")
@@ -117,7 +127,7 @@ def _legs(reader: BagReader, place: BagPlace, frames: Frames) -> tuple[list[str]
             f"{place.text}: no transforms lead from '{frames[0]}', in the tree of '{base[-1]}', to '{frames[1]}', in "
             f"that of '{own[-1]}'; valid are frames of one tree"
         )
-    return own[: own.index(met)], base[: base.index(met)]
+    return own[: own.index(met)], base[: base.index(met)], above
 
 
 def _static(reader: BagReader, place: BagPlace) -> Iterator[BagMessage]:

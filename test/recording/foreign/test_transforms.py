@@ -9,7 +9,7 @@ from bid_ros.core.bag_mapping import place_of
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.feature import Feature
 from bid_ros.recording.definitions import Encoder
-from bid_ros.recording.foreign.transforms import frames_of, is_tree, read_transforms
+from bid_ros.recording.foreign.transforms import frames_of, is_tree, read_transforms, stamped_ns
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.writer import BagWriter
 
@@ -113,3 +113,16 @@ def test_a_transform_without_a_rotation_is_one_sentence(written):
     moving = [(at, transform(at, "base", "tool", turn=none)) for at in (0, 100)]
     with written(moving) as reader, pytest.raises(RecordingError, match="a transform has no rotation"):
         read(reader, PLACE, "/tf[base, tool]")
+
+
+def test_a_frame_that_changes_its_parent_is_refused(written):
+    """As of an object that is picked, or where two nodes publish it: its poses would be those of neither."""
+    moving = [(at, transform(at, "base", "tool", x=1.0)) for at in range(0, 400, 20)]
+    picked = [(at, transform(at, "base" if at < 200 else "tool", "object", x=0.5)) for at in range(0, 400, 20)]
+    with pytest.raises(RecordingError, match="frame 'object' hangs on 'tool' and on 'base'; valid is one parent"):
+        read(written(sorted([*moving, *picked], key=lambda item: item[0])), PLACE, "/tf[base, object]")
+
+
+def test_the_first_stamp_says_whether_it_is_far_from_the_recorders_clock(written):
+    reader = written([(at, transform(at, "base", "tool")) for at in (0, 20)], received_ms=3000)
+    assert stamped_ns(reader, "/tf") == BEGIN and next(reader.raw(["/tf"])).stamp_ns == BEGIN + 3000 * MS
