@@ -37,7 +37,8 @@ _OF_PART: Final[dict[str, tuple[str, ...]]] = {
     "bid": _BID,
 }
 _SETTINGS: Final = (*_BID, "ema_weight", "warm_start", "ensemble")
-_NEWER: Final = ("ensemble", "agreement")  # settings that older results do not have
+NEWER: Final = ("ensemble", "agreement")
+"""Settings that older results, and what was published, do not have."""
 _SHORT: Final = {
     "horizon": "h",
     "samples": "N",
@@ -86,7 +87,7 @@ class BenchCell:
     @property
     def key(self) -> str:
         """Short name. Equal settings have equal keys, also those of results that are older than a setting."""
-        values = {name: value for name, value in asdict(self).items() if name not in _NEWER or value is not None}
+        values = {name: value for name, value in asdict(self).items() if name not in NEWER or value is not None}
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
     @property

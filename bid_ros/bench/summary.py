@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.bench.cell import BenchCell, varying
+from bid_ros.bench.cell import NEWER, BenchCell, varying
 from bid_ros.bench.results import Key, load_trace
 from bid_ros.bench.smoothness import reaction_steps
 from bid_ros.core.tables import markdown_table
@@ -47,7 +47,7 @@ _SETTINGS: Final[dict[str, tuple[Any, ...]]] = {
 
 def published_score(cell: BenchCell, steps: int = STEPS) -> str:
     """Return what was published for a cell in episodes of this length, empty if nothing was."""
-    newer = cell.ensemble is not None or cell.agreement is not None
+    newer = any(getattr(cell, name) is not None for name in NEWER)
     if cell.drift or cell.delay or cell.jump or newer or steps != STEPS:
         return ""
     if any(getattr(cell, name) not in (None, *valid) for name, valid in _SETTINGS.items()):
