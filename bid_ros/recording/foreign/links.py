@@ -22,7 +22,7 @@ from bid_ros.recording.foreign.messages import (
     numbers,
     twist_numbers,
 )
-from bid_ros.recording.foreign.transforms import Frames, frames_of, is_tree, stamped_ns
+from bid_ros.recording.foreign.transforms import FrameWay, frames_of, is_tree, stamped_ns
 from bid_ros.recording.reader import BagMessage, BagReader, RawMessage
 
 FIRST: Final = 100  # messages of a topic among which one must hold a feature
@@ -38,7 +38,7 @@ class FeatureLink:
         place: None of an action that is ``next``.
         scale, offset: make rad or m of its numbers.
         twist: it is a velocity, of which no pose comes.
-        frames: it is the pose of the second one in the first, from a tree of transforms. None: of a message.
+        frames: it is the pose of one frame in another, from a tree of transforms. None: of a message.
     """
 
     feature: Feature
@@ -46,7 +46,7 @@ class FeatureLink:
     scale: float = 1.0
     offset: float = 0.0
     twist: bool = False
-    frames: Frames | None = None
+    frames: FrameWay | None = None
 
     @property
     def follows(self) -> bool:
@@ -153,10 +153,10 @@ class _Trial:
             self._picture(link, first_message(self._reader, place, said))
         elif is_tree(self._reader, place):
             first_message(self._reader, place, said)
-            link = replace(link, frames=frames_of(self._reader, feature, place))
-            assert link.frames is not None, "just found"
-            self._frame(link.frames[0], place.text, feature)
-            parts = ((feature.kind, *link.frames),)
+            frames = frames_of(self._reader, feature, place)
+            link = replace(link, frames=frames)
+            self._frame(frames.parent, place.text, feature)
+            parts = ((feature.kind, frames.parent, frames.child),)
         else:
             item = first_message(self._reader, place, said, feature)
             link = replace(link, twist=group == "action" and is_twist(item.message, place))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,21 @@ from bid_ros.recording.reader import BagMessage, BagReader
 
 STATIC: Final = "_static"  # behind the name of a topic of transforms: /tf_static
 FIRST: Final = 500  # messages that tell which frames there are
-Frames = tuple[str, str]  # parent and child
+
+
+class FrameWay(NamedTuple):
+    """The way from one frame to another.
+
+    Attributes:
+        parent, child: the frame in which a pose is, and the one whose pose it is.
+        legs: frames from the child, and from the parent, up to below the one that both hang on.
+        above: what each frame of the bag hangs on.
+    """
+
+    parent: str
+    child: str
+    legs: tuple[list[str], list[str]]
+    above: dict[str, str]
 
 
 def is_tree(reader: BagReader, place: BagPlace) -> bool:
@@ -26,8 +40,8 @@ def is_tree(reader: BagReader, place: BagPlace) -> bool:
     return reader.topics.get(reader.recorded_name(place.topic), "").lower().endswith("/tfmessage")
 
 
-def frames_of(reader: BagReader, feature: Feature, place: BagPlace) -> Frames:
-    """Return the frames that a place names: the one in which a pose is, and the one whose pose it is.
+def frames_of(reader: BagReader, feature: Feature, place: BagPlace) -> FrameWay:
+    """Return the frames that a place names, and the way between them.
 
     Raises:
         RecordingError: it does not name two frames, the feature is no part of a pose, or no transforms lead from one
@@ -38,16 +52,14 @@ def frames_of(reader: BagReader, feature: Feature, place: BagPlace) -> Frames:
             f"{place.text} holds transforms, for '{feature.name}' of kind {feature.kind}; valid are the position or "
             f"rotation of a frame in another, such as {place.topic}[base_link, tool0]"
         )
-    frames = str(place.columns[0]), str(place.columns[1])
-    _legs(reader, place, frames)
-    return frames
+    return _way(reader, place, str(place.columns[0]), str(place.columns[1]))
 
 
 def read_transforms(
     reader: BagReader,
     feature: Feature,
     place: BagPlace,
-    frames: Frames,
+    frames: FrameWay,
     window: tuple[int | None, int | None],
     by_receipt: bool,
 ) -> SampleSeries:
@@ -65,15 +77,15 @@ def read_transforms(
         by_receipt: times of receipt count, not the stamps.
 
     Raises:
-        RecordingError: the frames are not connected, or a rotation is none.
+        RecordingError: a frame changes what it hangs on, or a rotation is none.
     """
-    *legs, parents = _legs(reader, place, frames)
+    legs, above = frames.legs, frames.above
     fixed: dict[str, list[float]] = {}
     told: dict[str, dict[int, list[float]]] = {}
     for item, child, each in _transforms(chain(_static(reader, place), reader.messages([place.topic], *window))):
-        if child in chain(*legs) and (parent := each.header.frame_id.lstrip("/")) != parents[child]:
+        if child in chain(*legs) and (parent := each.header.frame_id.lstrip("/")) != above[child]:
             raise RecordingError(
-                f"{place.text}: frame '{child}' hangs on '{parents[child]}' and on '{parent}'; valid is one parent"
+                f"{place.text}: frame '{child}' hangs on '{above[child]}' and on '{parent}'; valid is one parent"
             )
         shift, turn = each.transform.translation, each.transform.rotation
         numbers = [shift.x, shift.y, shift.z, turn.x, turn.y, turn.z, turn.w]
@@ -107,14 +119,14 @@ def stamped_ns(reader: BagReader, topic: str) -> int | None:
     return None if first is None else stamp_ns(first) or None
 
 
-def _legs(reader: BagReader, place: BagPlace, frames: Frames) -> tuple[list[str], list[str], dict[str, str]]:
-    """Return the frames from the child, and from the parent, up to below the one that both hang on; and all parents."""
+def _way(reader: BagReader, place: BagPlace, parent: str, child: str) -> FrameWay:
+    """Return the way between two frames. Raises RecordingError as :func:`frames_of`."""
     above: dict[str, str] = {}
-    for _, child, each in _transforms(chain(_static(reader, place), islice(reader.messages([place.topic]), FIRST))):
-        above[child] = each.header.frame_id.lstrip("/")
+    for _, frame, each in _transforms(chain(_static(reader, place), islice(reader.messages([place.topic]), FIRST))):
+        above[frame] = each.header.frame_id.lstrip("/")
     known = sorted({*above, *above.values()})
     ways = []
-    for frame in reversed(frames):
+    for frame in (child, parent):
         if frame not in known:
             raise RecordingError(f"{place.text}: there is no frame '{frame}'; the bag has {', '.join(known)}")
         ways.append([frame])
@@ -124,10 +136,10 @@ def _legs(reader: BagReader, place: BagPlace, frames: Frames) -> tuple[list[str]
     met = next((frame for frame in own if frame in base), None)
     if met is None:
         raise RecordingError(
-            f"{place.text}: no transforms lead from '{frames[0]}', in the tree of '{base[-1]}', to '{frames[1]}', in "
+            f"{place.text}: no transforms lead from '{parent}', in the tree of '{base[-1]}', to '{child}', in "
             f"that of '{own[-1]}'; valid are frames of one tree"
         )
-    return own[: own.index(met)], base[: base.index(met)], above
+    return FrameWay(parent, child, (own[: own.index(met)], base[: base.index(met)]), above)
 
 
 def _static(reader: BagReader, place: BagPlace) -> Iterator[BagMessage]:
