@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,7 +39,7 @@ def run_trial(fault: Fault, robot: Robot, folder: Path, repeat: int, seed: int) 
     system = RunningSystem(plan, folder)
     scene = Scene(robot, system, witness, chance, folder)
     row: Row = {"fault": fault.name, "group": fault.group, "what": fault.what, "task": robot.name, "repeat": repeat}
-    row["date"] = datetime.now(UTC).isoformat(timespec="seconds")
+    row |= {"date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": _commit()}
     try:
         if problem := await_motion(system, witness, trace, robot):
             return {**row, "problem": problem}
@@ -49,6 +50,12 @@ def run_trial(fault: Fault, robot: Robot, folder: Path, repeat: int, seed: int) 
         witness.close()
         fault.clean(folder)
     return row
+
+
+def _commit() -> str:
+    """Return which commit is checked out, as the lines of a campaign outlive it; empty: nobody can tell."""
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(asked, check=False, capture_output=True, text=True).stdout.strip()
 
 
 def await_motion(system: RunningSystem, witness: Witness, trace: Path, robot: Robot) -> str:

@@ -33,6 +33,10 @@ MADE: Final[dict[str, tuple[str, str]]] = {
     "interrupts": ("explanation/stopping.md", "what a signal at a random time leaves behind"),
     "margins": ("explanation/stopping.md", "how near honest runs come to the limits of the checks"),
     "starts": ("explanation/stopping.md", "starts of a twin and its driver beside busy processes"),
+    "soak": (
+        "explanation/stopping.md",
+        "an hour of a twin, half of it beside others: memory, missed decisions",
+    ),
     "slowing": ("results/robot-tasks.md", "success where chunks are slowed down, and where they stop"),
     "recorder-load": ("reference/recordings.md", "what the recorder loses under two fast cameras"),
     "conversion": ("reference/recordings.md", "time and memory of conversions of data sets, beside a plain copy"),
