@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         bundle_sha256=bundle_sha256(bundle.path),
         moving=chosen.moving,
         seed=options.seed,
-        hardware="rehearsal",
+        hardware=REHEARSAL,
     )
     chunks, screen = policy_chunks(task, policy_task, arm)
     drawn = load_policy(bundle, policy_task, options.runtime)
@@ -114,6 +114,6 @@ def _run_arms(system: "ArmsSystem", options: argparse.Namespace) -> int:
         for arm, item in system.systems.items()
     }
     moving = float(given.moving or 0.0)
-    log = RunLog(arms.task.name, decoder.name, samples, moving, options.seed, "rehearsal", bundle.sha256)
+    log = RunLog(arms.task.name, decoder.name, samples, moving, options.seed, REHEARSAL, bundle.sha256)
     log.action_horizon = horizon
     return _rehearse(ArmsRehearsal(arms, maker, rehearsed), log, moving, options)

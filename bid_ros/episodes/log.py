@@ -24,6 +24,7 @@ from bid_ros.system.ended import read_end
 from bid_ros.tasks.base import NOT_JUDGED
 
 _DIGITS: Final = 3
+REHEARSAL: Final = "rehearsal"  # the hardware of a run in lockstep, which takes no time
 
 
 def scene_of(task: Task, seed: int) -> NDArray[np.float64]:
@@ -246,15 +247,18 @@ def format_summary(log: RunLog) -> str:
     rate += f", {run['decision_rate_hz']:g} decisions a second" if run["decision_rate_hz"] else ""
     asked = run["decisions"] + run["missed"]
     missed = f"{run['missed']} of {asked}" + (f" = {run['missed'] / asked:.1%}" if asked else "")
-    rows = [
-        ("task", f"{run['task']}, scene {scene}, {run['hardware']}"),
-        ("decoder", f"{run['decoder'] or '-'}, N = {run['samples']}{rate}"),
-        ("success", _rate(log, run)),
-        *_left_out(run),
-        *_failure_rows(log.results),
+    timing = [
         ("decisions", f"{run['decisions']}, missed {missed}"),
         ("decision", _format_times(run["decision_ms"])),
         ("command age", _format_times(run["command_age_ms"])),
+    ]
+    rows = [
+        ("task", f"{run['task']}, scene {scene}, {run['hardware']}"),
+        *([("decoder", f"{run['decoder']}, N = {run['samples']}{rate}")] if run["decoder"] else []),
+        ("success", _rate(log, run)),
+        *_left_out(run),
+        *_failure_rows(log.results),
+        *(timing if run["decoder"] and run["hardware"] != REHEARSAL else []),  # else nobody decides, or not in time
         ("safety stop", _stopped(run)),
     ]
     rows += [] if log.shadow is None else shadow_table(log.shadow)

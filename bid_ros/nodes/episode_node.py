@@ -274,7 +274,8 @@ class EpisodeNode(SequenceNode):
         return True, f"episode {last.episode} is taken back"
 
     def _progress(self, episode: int, elapsed_s: float, extra: str) -> None:
-        self._say(f"episode {episode + 1}/{self.value('episodes')}  {self._watch.line(elapsed_s, extra)}")
+        told = self._watch.line(elapsed_s, extra, self._watch.arm_line(self.status))
+        self._say(f"episode {episode + 1}/{self.value('episodes')}  {told}")
 
     def _progress_of_person(self, episode: int, elapsed_s: float, extra: str) -> None:
         told = self._watch.arm_line(self.status) if self._takeover is None else self._takeover.phase.value

@@ -45,14 +45,21 @@ class RunWatch:
         self._behind_s = self._behind_before_s = 0.0
         self._disturbance: Disturbance | None = None
 
-    def line(self, elapsed_s: float, extra: str) -> str:
-        """Return the progress of an episode: ``elapsed_s`` since its start, and what its operator adds."""
+    def line(self, elapsed_s: float, extra: str, moved: str = "") -> str:
+        """Return the progress of an episode.
+
+        Args:
+            elapsed_s: since its start.
+            extra: what its operator adds.
+            moved: said instead of the decisions where nobody decides, such as :meth:`arm_line`.
+        """
         log = self._log
-        return (
-            f"{elapsed_s:4.1f} s  {extra}  decisions {len(log.decision_ms)}  missed {log.missed}  "
-            f"decision p50 {log.recent_ms(50):.0f} p99 {log.recent_ms(99):.0f} ms  "
-            f"successes {log.successes}/{log.counted}"
+        told = (
+            f"decisions {len(log.decision_ms)}  missed {log.missed}  "
+            f"decision p50 {log.recent_ms(50):.0f} p99 {log.recent_ms(99):.0f} ms"
         )
+        parts = f"{elapsed_s:4.1f} s", extra, told if log.decoder else moved, f"successes {log.successes}/{log.counted}"
+        return "  ".join(filter(None, parts))
 
     @staticmethod
     def arm_line(status: ArmStatus) -> str:

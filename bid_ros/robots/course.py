@@ -15,6 +15,8 @@ from bid_ros.core.margins import Margins
 
 # Time between two set-points that are kept.
 SPACING_NS: Final = 8_000_000
+# How many are kept: 2 s, far more than any arm lags. Nobody takes out old ones where nobody compares, as in a twin.
+KEPT: Final = 250
 # Share of the limits that is left when no joint has changed in a single bit for as long as the arm may lag. The arm
 # then stands, and an arm that stands must be where it was sent to.
 STILL: Final = 0.2
@@ -45,7 +47,7 @@ class _Course(ABC, Generic[PlaceT]):
         self._lag_s, self._margins, self._room = lag_s, margins, TWIN_ROOM if twin else 1.0
         self._joints: tuple[float, ...] = ()
         self._moved_ns = 0
-        self._sent: deque[tuple[int, PlaceT]] = deque()
+        self._sent: deque[tuple[int, PlaceT]] = deque(maxlen=KEPT)
         self._news = False  # a set-point was kept since the last comparison
 
     def _begin(self, sent: PlaceT, now_ns: int) -> None:
