@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     """Rehearse. Return 0."""
     if (several := find_arms(options.system)) is not None:
         return _run_arms(several, options)
-    from bid_ros.episodes.log import RunLog
+    from bid_ros.episodes.log import REHEARSAL, RunLog
     from bid_ros.episodes.rehearsal import Rehearsal
     from bid_ros.policy.bundle import bundle_sha256, load_bundle
     from bid_ros.policy.decide import DecisionMaker, bundle_decoder
@@ -94,7 +94,7 @@ def _rehearse(rehearsal: "Rehearsal | ArmsRehearsal", log: "RunLog", moving: flo
 def _run_arms(system: "ArmsSystem", options: argparse.Namespace) -> int:
     """Rehearse a system of several arms. Return 0."""
     from bid_ros.episodes.arms import ArmsRehearsal
-    from bid_ros.episodes.log import RunLog
+    from bid_ros.episodes.log import REHEARSAL, RunLog
     from bid_ros.episodes.rehearsal import RehearsalConfig, RehearsedArm
     from bid_ros.policy.arms import arms_decoder, joint_bundle, load_arms_policy, load_bundles, screens_of
     from bid_ros.policy.decide import DecisionMaker

@@ -36,6 +36,7 @@ SOURCE = "policy"
 STARTED = {name: name for name in ("samples", "runtime", "threads", "engines")} | {"fallback": "fallback_runtime"}
 CHOICE, FIXED = ("decoder", "samples"), ("seed", "action_horizon")
 STALLED_S, STALLED_PERIODS = 0.3, 1.5  # in one decision, or without one: then there is no heartbeat
+CHANGING_S = 10.0  # instead, while the decoder changes: nobody grants the policy then
 
 
 class PolicyNode(BidNode):
@@ -150,8 +151,7 @@ class PolicyNode(BidNode):
 
     def _fit(self) -> SampleBudget | None:
         self._maker.limit = None
-        budget = fitted_budget(self._policy, self._decoder, self._task, self._budget_ms)
-        if budget is not None:
+        if (budget := fitted_budget(self._policy, self._decoder, self._task, self._budget_ms)) is not None:
             self._limit(budget)
         return budget
 
@@ -167,18 +167,18 @@ class PolicyNode(BidNode):
         self._maker.limit = budget.samples
 
     def _take_next_decoder(self) -> None:
-        """Change the decoder between two episodes: what it warms up takes too long for an arm in motion.
-
-        Only the decision thread uses policy and decision memory.
-        """
+        """Change the decoder between two episodes: what it warms up takes too long for an arm in motion."""
         if (found := self._next_decoder) is None:
             return
         self._decoder, samples = found
         self._maker.use(self._decoder)
         self._delays, self._maker.delay = DelayMeter(self._task.dt_ns), None  # another decoder takes another time
-        self._policy.warm_up(samples)
-        self.worked()
-        self._budget = self._fit()
+        limit_s, self.heartbeat.limit_s = self.heartbeat.limit_s, CHANGING_S
+        try:
+            self._policy.warm_up(samples)
+            self._budget = self._fit()
+        finally:
+            self.heartbeat.limit_s = limit_s
         self.worked()
         with self._lock:
             self._next_decoder = None if self._next_decoder is found else self._next_decoder

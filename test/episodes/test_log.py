@@ -115,6 +115,13 @@ def test_the_table_of_an_empty_or_open_loop_run():
     assert "not measured" in text and "safety stop  x" in text
 
 
+@pytest.mark.parametrize("changes", [{"hardware": "rehearsal"}, {"decoder": ""}])
+def test_a_rehearsal_and_a_run_that_nobody_decides_have_no_times_of_decisions(changes):
+    text = format_summary(summary(**changes, decision_ms=(), command_age_ms=(), missed=0))
+    assert "decisions" not in text and "command age" not in text and "2 of 3 = 67%" in text
+    assert ("decoder      bid" in text) == ("decoder" not in changes)
+
+
 def test_the_table_names_few_failures():
     failed = tuple(EpisodeResult(i, i, False, "dropped", 5.0) for i in range(20))
     lines = format_summary(summary(results=failed)).splitlines()

@@ -25,7 +25,7 @@ from sensor_msgs.msg import Image
 from tiny_bundle import SPREADS, make_tiny_bundle
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import ArmStatus, Decision
+from bid_msgs.msg import ArmStatus, Decision, Heartbeat
 from bid_ros.cameras.image import encode_image
 from bid_ros.control.slowing import Pace
 from bid_ros.core.feature import Feature
@@ -459,6 +459,20 @@ def test_decoder_and_samples_change_between_two_episodes(bench, root, tmp_path, 
     assert (first.decoder, first.samples, first.previous_steps) == ("bid:variant=paper,terms=backward", 3, 0)
     sequences = [chunk.sequence for chunk in harness.chunks]
     assert sequences == sorted(set(sequences)), "the numbers of the chunks began anew"
+
+
+def test_the_heartbeat_goes_on_while_another_decoder_is_tried(bench, root):
+    """The shipped policy tries N and the weak network for seconds; a heartbeat that paused was a safety stop."""
+    given = {"decoder": "vanilla", "samples": 16, "budget_ms": 45.0, "runtime": "auto"}
+    harness = Harness(bench, root, root / "models" / "franka_place", **given)
+    ages: list[float] = []
+    keep = lambda message: ages.append(message.work_age) if message.node == "policy" else None  # noqa: E731
+    bench.node.create_subscription(Heartbeat, "/heartbeat", keep, STATE)
+    assert harness.ready()
+    assert set_parameters(bench, decoder="bid")[0].successful
+    assert bench.until(lambda: ages and max(ages) > 0.31), "no heartbeat after 0.3 s of the same work"
+    bench.grant("policy")
+    assert harness.until_decisions(1) and harness.decisions[-1].decoder == "bid"
 
 
 def test_parameters_that_cannot_change_say_so(bench, root, tmp_path, task):
