@@ -8,13 +8,15 @@ from typing import Any
 
 from bid_ros.commands.run_video import CAMERAS, draw_run, draw_studio
 from bid_ros.commands.tasks import moving_in, recorded, task_file_of_bags
+from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
+from bid_ros.curation.catalog import split_name
 
 
 def add_runs(inner: Any) -> None:
     """Add the four verbs."""
     video = inner.add_parser("video", help="draw a recorded run with its decisions")
-    video.add_argument("bag", help="folder of the recorded bag")
+    video.add_argument("bag", help="folder of the recorded bag; BAG:N is its episode N")
     video.add_argument("--task", default="", help="name or path of the task file (default: that of run.json beside it)")
     video.add_argument("-o", "--out", default="run.gif", help="GIF, WebP or MP4 file to write (default run.gif)")
     video.add_argument(
@@ -57,16 +59,23 @@ def add_runs(inner: Any) -> None:
 
 def run_video(options: argparse.Namespace) -> int:
     """Draw the video of a bag."""
-    bag, out = Path(options.bag), Path(options.out)
+    (bag, named), out = split_name(options.bag), Path(options.out)
+    episode = named if options.episode is None else options.episode
+    if named not in (None, episode):
+        raise BidError(f"{options.bag} names episode {named} and --episode {episode}; valid is one of them")
+    if options.quality == CAMERAS and episode is not None:
+        raise BidError(
+            f"quality {CAMERAS} shows the whole bag, not episode {episode}; valid with it is another quality"
+        )
     file, twin = task_file_of_bags(options.task, [bag]), recorded(bag).get("hardware", "twin") == "twin"
     if options.quality == CAMERAS:
         from bid_ros.views.replay_video import write_run_video
 
         written = write_run_video(bag, out, file, twin)
-    elif options.quality == "run" and options.episode is None and out.suffix != ".png":
+    elif options.quality == "run" and episode is None and out.suffix != ".png":
         written = draw_run(bag, out, file, twin)
     else:
-        written = draw_studio(bag, out, file, options.quality, twin, options.at, options.episode)
+        written = draw_studio(bag, out, file, options.quality, twin, options.at, episode)
     print(f"wrote {written}" if written else "the bag has nothing of such an episode to show", file=sys.stderr)
     return 0 if written else 1
 

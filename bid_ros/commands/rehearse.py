@@ -76,7 +76,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _rehearse(rehearsal: "Rehearsal | ArmsRehearsal", log: "RunLog", moving: float, options: argparse.Namespace) -> int:
     """Rehearse the episodes, write and print their log. Return 0."""
-    from bid_ros.episodes.log import format_summary, write_run
+    from bid_ros.episodes.log import write_run
+    from bid_ros.episodes.summary import format_summary
 
     try:
         for episode in range(options.episodes):

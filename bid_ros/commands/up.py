@@ -67,7 +67,12 @@ def _play_arms(arms: ArmsSystem, arguments: RunArguments, as_json: bool) -> int:
     """Run a system of several arms; return the exit status. Its bags, one for each arm, are in their folders."""
     first = next(iter(arms.systems.values()))
     status = run_nodes(first, arguments, describe_arms(arms, arguments), HOSTS[1])
-    file = Path(arguments.out) / "run.json"
+    out = Path(arguments.out)
+    file, bags = out / "run.json", [out / arm / "bag" for arm in arms.systems]
+    if file.exists():
+        print(
+            f"wrote {file}, and the bags {', '.join(map(str, filter(Path.exists, bags))) or '(none)'}", file=sys.stderr
+        )
     if as_json and file.exists():
         print(json.dumps(json.loads(file.read_text())))
     return status

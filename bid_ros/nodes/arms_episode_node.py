@@ -16,8 +16,9 @@ from bid_ros.core.outcome import EpisodeOutcome, outcome_from_text
 from bid_ros.core.topics import DECISION, HEARTBEAT
 from bid_ros.episodes.causes import outcome_of_end
 from bid_ros.episodes.disturbance import disturbance
-from bid_ros.episodes.log import EpisodeResult, RunLog, format_summary, scene_of, write_run
+from bid_ros.episodes.log import EpisodeResult, RunLog, scene_of, write_run
 from bid_ros.episodes.stops import EpisodeStopped, Stops
+from bid_ros.episodes.summary import format_summary
 from bid_ros.nodes.arm_sequence import ArmSequence
 from bid_ros.nodes.arms import PARAMETERS as SHARED
 from bid_ros.nodes.arms import Sides, values_of

@@ -17,8 +17,9 @@ from bid_msgs.msg import ArmStatus, EpisodeEvent, Heartbeat, SafetyState
 from bid_ros.core.outcome import EpisodeOutcome, outcome_from_text
 from bid_ros.core.topics import DECISION, DIAGNOSTICS, EPISODE_EVENT, EPISODE_UNDO, HEARTBEAT, TELEOP_SWITCH
 from bid_ros.episodes.causes import outcome_of_end
-from bid_ros.episodes.log import EpisodeResult, format_summary, scene_of, write_run
+from bid_ros.episodes.log import EpisodeResult, scene_of, write_run
 from bid_ros.episodes.stops import EpisodeStopped
+from bid_ros.episodes.summary import format_summary
 from bid_ros.episodes.takeover import Takeover
 from bid_ros.nodes.bystander import ShadowReports, operator_of
 from bid_ros.nodes.driver_watch import DriverWatch
@@ -179,7 +180,7 @@ class EpisodeNode(SequenceNode):
         return True
 
     def _wait_for_the_nodes(self) -> None:
-        self._say("waiting for the nodes")
+        print(f"{PROGRESS}waiting for the nodes", flush=True)
         self.wait_for_all(self._missing, self.value("ready_timeout_s"), self.value("robot_wait_s"))
 
     def _next_episode(self) -> int:
@@ -194,7 +195,7 @@ class EpisodeNode(SequenceNode):
         self._stays, seed, labels = False, self.value("seed") + episode, self.value("labels")
         event = EpisodeEvent(robot=self.robot, episode=episode, seed=seed, label=labels[episode % len(labels)])
         self._publish(event, EpisodeEvent.PREPARE)
-        self._say(f"episode {episode + 1}/{self.value('episodes')}  preparing")
+        self._say(episode, "preparing")
         self.grant(*(["episode"] if self.value("prepares") else []))
         self._operator.prepare(scene_of(self.task, seed), seed, self.value("moving"), event.label)
         self._driver.wait(self._operator.again.is_set)
@@ -274,21 +275,19 @@ class EpisodeNode(SequenceNode):
         return True, f"episode {last.episode} is taken back"
 
     def _progress(self, episode: int, elapsed_s: float, extra: str) -> None:
-        told = self._watch.line(elapsed_s, extra, self._watch.arm_line(self.status))
-        self._say(f"episode {episode + 1}/{self.value('episodes')}  {told}")
+        self._say(episode, self._watch.line(elapsed_s, extra, self.status))
 
     def _progress_of_person(self, episode: int, elapsed_s: float, extra: str) -> None:
         told = self._watch.arm_line(self.status) if self._takeover is None else self._takeover.phase.value
-        words = (f"episode {episode + 1}/{self.value('episodes')}", f"{elapsed_s:4.1f} s", extra, told, self._recorder)
-        self._say("  ".join(filter(None, words)))
+        self._say(episode, "  ".join(filter(None, (f"{elapsed_s:4.1f} s", extra, told, self._recorder))))
 
     def _publish(self, event: EpisodeEvent, kind: int) -> None:
         event.kind, event.header = kind, header(self.now_ns())
         self._record.episode(event, kind)
         self._events.publish(event)
 
-    def _say(self, text: str) -> None:
-        print(f"{PROGRESS}{text}", flush=True)
+    def _say(self, episode: int, text: str) -> None:
+        print(f"{PROGRESS}episode {episode + 1}/{self.value('episodes')}  {text}", flush=True)
 
     def _save(self) -> None:
         """Write the run so far: whoever kills this node loses none of it."""

@@ -45,20 +45,22 @@ class RunWatch:
         self._behind_s = self._behind_before_s = 0.0
         self._disturbance: Disturbance | None = None
 
-    def line(self, elapsed_s: float, extra: str, moved: str = "") -> str:
+    def line(self, elapsed_s: float, extra: str, status: ArmStatus | None = None) -> str:
         """Return the progress of an episode.
 
         Args:
             elapsed_s: since its start.
             extra: what its operator adds.
-            moved: said instead of the decisions where nobody decides, such as :meth:`arm_line`.
+            status: of the arm, which is told instead of the decisions where nobody decides.
         """
         log = self._log
         told = (
             f"decisions {len(log.decision_ms)}  missed {log.missed}  "
             f"decision p50 {log.recent_ms(50):.0f} p99 {log.recent_ms(99):.0f} ms"
         )
-        parts = f"{elapsed_s:4.1f} s", extra, told if log.decoder else moved, f"successes {log.successes}/{log.counted}"
+        if not log.decoder:
+            told = "" if status is None else self.arm_line(status)
+        parts = f"{elapsed_s:4.1f} s", extra, told, f"successes {log.successes}/{log.counted}"
         return "  ".join(filter(None, parts))
 
     @staticmethod

@@ -59,3 +59,12 @@ def test_the_verbs_ask_for_the_task_when_nothing_says_it(tmp_path, capsys, verb)
 def test_a_folder_without_bags_is_refused(tmp_path, capsys):
     assert main(["data", "build", str(tmp_path), "--out", str(tmp_path / "file")]) == 2
     assert f"there is no bag in {tmp_path}" in capsys.readouterr().err
+
+
+def test_the_video_of_one_episode_has_its_name_or_its_number(tmp_path, capsys):
+    (bag,) = runs(tmp_path, "franka_place")
+    out = ["--out", str(tmp_path / "a.gif")]
+    assert main(["episodes", "video", f"{bag}:1", "--episode", "0", *out]) == 2
+    assert "names episode 1 and --episode 0; valid is one of them" in capsys.readouterr().err
+    assert main(["episodes", "video", f"{bag}:1", "--quality", "cameras", *out]) == 2
+    assert "shows the whole bag, not episode 1; valid with it is another quality" in capsys.readouterr().err
