@@ -16,7 +16,8 @@ from torch import nn
 from bid_ros.core.observation import seen_by_network
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import scale_images
-from bid_ros.learning.networks import CameraEncoders, Denoiser, PolicyNetworks
+from bid_ros.learning.denoiser import Denoiser
+from bid_ros.learning.networks import CameraEncoders, PolicyNetworks
 from bid_ros.policy.base import Graphs
 from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import Denoise, DiffusionConfig, Sampler, Samples
