@@ -3,9 +3,16 @@
 A conditional one-dimensional U-Net (Chi et al., "Diffusion Policy", RSS 2023, Section 4 and Appendix), small enough for
 a CPU ten times a second. All samples of a decision share step and condition, so the FiLM layers compute one row,
 whatever the number of samples. It uses SiLU instead of Mish, because OpenVINO's compiler does not fuse Mish.
+
+Where a policy is trained for delays, the first rows of a chunk may be given clean while the others are noisy (Black et
+al., "Training-Time Action Conditioning for Efficient Real-Time Chunking", 2025): each row has a time step of its own.
+There are two of them only. So each FiLM layer computes two rows, and mixes them by the share of given rows among those
+that a level's row stands for.
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
@@ -13,6 +20,19 @@ from torch import nn
 
 from bid_ros.core.errors import BidError
 from bid_ros.learning.config import GROUPS, NetworkConfig
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Rows that are given clean.
+
+    Attributes:
+        context: of a clean row, as that of the noisy ones.
+        shares: per level ``(N or 1, 1, T)``: how much of what a row stands for is given.
+    """
+
+    context: torch.Tensor
+    shares: Sequence[torch.Tensor]
 
 
 class ResidualBlock(nn.Module):  # type: ignore[misc]
@@ -28,9 +48,14 @@ class ResidualBlock(nn.Module):  # type: ignore[misc]
         self.film = nn.Linear(context, 2 * outputs)
         self.skip = nn.Conv1d(inputs, outputs, 1) if inputs != outputs else nn.Identity()
 
-    def forward(self, values: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
-        """Return the block's output."""
-        scale, shift = self.film(context).unsqueeze(-1).chunk(2, dim=1)
+    def forward(
+        self, values: torch.Tensor, context: torch.Tensor, given: _Given | None = None, level: int = 0
+    ) -> torch.Tensor:
+        """Return the block's output. ``given``: clean rows, ``level``: on which the block is."""
+        film = self.film(context).unsqueeze(-1)
+        if given is not None:
+            film = film + given.shares[level] * (self.film(given.context).unsqueeze(-1) - film)
+        scale, shift = film.chunk(2, dim=1)
         hidden = self.first(values) * (1 + scale) + shift
         return self.second(hidden) + self.skip(values)
 
@@ -42,13 +67,15 @@ class Denoiser(nn.Module):  # type: ignore[misc]
         horizon: H.
         action_dim: D.
         config: sizes.
+        clean_step: time step of rows that are given clean. None: none are.
 
     Raises:
         BidError: the horizon cannot be halved once for each level after the first.
     """
 
-    def __init__(self, horizon: int, action_dim: int, config: NetworkConfig) -> None:
+    def __init__(self, horizon: int, action_dim: int, config: NetworkConfig, clean_step: int | None = None) -> None:
         super().__init__()
+        self.clean_step = clean_step
         widths, context = config.widths, config.condition + config.step_embedding
         factor = 2 ** (len(widths) - 1)
         if horizon % factor:
@@ -72,33 +99,59 @@ class Denoiser(nn.Module):  # type: ignore[misc]
         self.final = _time_convolution(widths[0], widths[0], config.kernel)
         self.output = nn.Conv1d(widths[0], action_dim, 1)
 
-    def forward(self, sample: torch.Tensor, step: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self,
+        sample: torch.Tensor,
+        step: torch.Tensor,
+        condition: torch.Tensor,
+        prefix_rows: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Return the prediction ``(N, H, D)``.
 
         Args:
             sample: ``(N, H, D)``, normalised.
             step: ``(N,)`` or ``(1,)`` int64, training time step.
             condition: ``(N, C)`` or ``(1, C)``.
+            prefix_rows: ``(N,)`` or ``(1,)`` int64: how many of the first rows are given clean. None: no row.
         """
-        angles = step.to(sample.dtype).unsqueeze(-1) * self.frequencies
-        level = self.embed(torch.cat([angles.sin(), angles.cos()], dim=-1))
-        context = nn.functional.silu(torch.cat([level, condition], dim=-1))
+        context = self._context(step, sample, condition)
+        given = None if prefix_rows is None else self._given(prefix_rows, step, sample, condition)
         hidden = sample.transpose(1, 2)
-        kept = []
+        kept, last = [], len(self.down) - 1
         for index, group in enumerate(self.down):
-            hidden = _through(group, hidden, context)
+            hidden = _through(group, hidden, context, given, index)
             kept.append(hidden)
-            if index < len(self.shrink):
+            if index < last:
                 hidden = self.shrink[index](hidden)
-        hidden = _through(self.middle, hidden, context)
-        for group, grow in zip(self.up, self.grow, strict=True):
-            hidden = grow(_through(group, torch.cat([hidden, kept.pop()], dim=1), context))
+        hidden = _through(self.middle, hidden, context, given, last)
+        for index, (group, grow) in enumerate(zip(self.up, self.grow, strict=True)):
+            hidden = grow(_through(group, torch.cat([hidden, kept.pop()], dim=1), context, given, last - index))
         return self.output(self.final(hidden)).transpose(1, 2)
 
+    def _context(self, step: torch.Tensor, sample: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
+        """Return what the FiLM layers read, ``(N or 1, context)``."""
+        angles = step.to(sample.dtype).unsqueeze(-1) * self.frequencies
+        level = self.embed(torch.cat([angles.sin(), angles.cos()], dim=-1))
+        return nn.functional.silu(torch.cat([level, condition], dim=-1))
 
-def _through(group: nn.ModuleList, hidden: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+    def _given(self, rows: torch.Tensor, step: torch.Tensor, sample: torch.Tensor, condition: torch.Tensor) -> _Given:
+        clean = self._context(torch.full_like(step, self.clean_step), sample, condition)
+        shares = [prefix_mask(rows, sample.shape[1]).to(sample.dtype).unsqueeze(1)]
+        for _ in self.shrink:
+            shares.append(nn.functional.avg_pool1d(shares[-1], 2))
+        return _Given(clean, shares)
+
+
+def prefix_mask(rows: torch.Tensor, horizon: int) -> torch.Tensor:
+    """Return ``(N, H)``, True for the first ``rows`` ``(N,)`` of each chunk."""
+    return torch.arange(horizon, device=rows.device) < rows.unsqueeze(-1)
+
+
+def _through(
+    group: nn.ModuleList, hidden: torch.Tensor, context: torch.Tensor, given: _Given | None, level: int
+) -> torch.Tensor:
     for block in group:
-        hidden = block(hidden, context)
+        hidden = block(hidden, context, given, level)
     return hidden
 
 

@@ -9,7 +9,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch
 from bid_ros.learning.config import NetworkConfig
-from bid_ros.learning.denoiser import Denoiser
+from bid_ros.learning.denoiser import Denoiser, prefix_mask
 from bid_ros.learning.windows import goal_size
 
 
@@ -148,21 +148,31 @@ class PolicyNetworks(nn.Module):  # type: ignore[misc]
     The head reads the encoder's features: key points and vectors. The wrist camera shows the goal relative to the tool,
     so the head needs the tool's own position.
 
+    Args:
+        task: what is observed and commanded.
+        config: sizes.
+        clean_step: of :class:`bid_ros.learning.denoiser.Denoiser`.
+
     Raises:
         BidError: the sizes do not fit the task.
     """
 
-    def __init__(self, task: Task, config: NetworkConfig) -> None:
+    def __init__(self, task: Task, config: NetworkConfig, clean_step: int | None = None) -> None:
         super().__init__()
         self.encoder = TrainedEncoder(task, config)
-        self.denoiser = Denoiser(task.horizon, task.action_dim, config)
+        self.denoiser = Denoiser(task.horizon, task.action_dim, config, clean_step)
         outputs = goal_size(task)
         self.goal: nn.Module | None = None
         if outputs:
             self.goal = nn.Sequential(nn.Linear(self.encoder.size, 128), nn.SiLU(), nn.Linear(128, outputs))
 
     def losses(
-        self, batch: Batch, noisy: torch.Tensor, step: torch.Tensor, target: torch.Tensor
+        self,
+        batch: Batch,
+        noisy: torch.Tensor,
+        step: torch.Tensor,
+        target: torch.Tensor,
+        prefix_rows: torch.Tensor | None = None,
     ) -> dict[str, torch.Tensor]:
         """Return mean squared errors in normalised units: ``loss`` and, where there is a goal, ``goal_loss``.
 
@@ -171,10 +181,18 @@ class PolicyNetworks(nn.Module):  # type: ignore[misc]
             noisy: ``(B, H, D)``, their actions noised to levels ``step``.
             step: ``(B,)``.
             target: ``(B, H, D)`` that the denoiser should predict.
+            prefix_rows: ``(B,)``: how many of the first rows are given clean, less than H. They do not count. None: no
+                row.
         """
         features = self.encoder.features(batch.images, batch.vectors)
-        prediction = self.denoiser(noisy, step, self.encoder.mix(features))
-        found = {"loss": nn.functional.mse_loss(prediction, target)}
+        condition = self.encoder.mix(features)
+        if prefix_rows is None:
+            found = {"loss": nn.functional.mse_loss(self.denoiser(noisy, step, condition), target)}
+        else:
+            given = prefix_mask(prefix_rows, target.shape[1])
+            noisy = torch.where(given.unsqueeze(-1), batch.actions, noisy)
+            prediction = self.denoiser(noisy, step, condition, prefix_rows)
+            found = {"loss": nn.functional.mse_loss(prediction[~given], target[~given])}
         if self.goal is not None and batch.goals is not None:
             found["goal_loss"] = nn.functional.mse_loss(self.goal(features), batch.goals)
         return found
