@@ -75,7 +75,7 @@ class Denoiser(nn.Module):  # type: ignore[misc]
 
     def __init__(self, horizon: int, action_dim: int, config: NetworkConfig, clean_step: int | None = None) -> None:
         super().__init__()
-        self.clean_step = clean_step
+        self.horizon, self.clean_step = horizon, clean_step
         widths, context = config.widths, config.condition + config.step_embedding
         factor = 2 ** (len(widths) - 1)
         if horizon % factor:
@@ -136,15 +136,17 @@ class Denoiser(nn.Module):  # type: ignore[misc]
 
     def _given(self, rows: torch.Tensor, step: torch.Tensor, sample: torch.Tensor, condition: torch.Tensor) -> _Given:
         clean = self._context(torch.full_like(step, self.clean_step), sample, condition)
-        shares = [prefix_mask(rows, sample.shape[1]).to(sample.dtype).unsqueeze(1)]
-        for _ in self.shrink:
-            shares.append(nn.functional.avg_pool1d(shares[-1], 2))
-        return _Given(clean, shares)
+        strides = [2**level for level in range(len(self.down))]
+        return _Given(clean, [prefix_share(rows, self.horizon, stride).unsqueeze(1) for stride in strides])
 
 
-def prefix_mask(rows: torch.Tensor, horizon: int) -> torch.Tensor:
-    """Return ``(N, H)``, True for the first ``rows`` ``(N,)`` of each chunk."""
-    return torch.arange(horizon, device=rows.device) < rows.unsqueeze(-1)
+def prefix_share(rows: torch.Tensor, horizon: int, stride: int = 1) -> torch.Tensor:
+    """Return how much of each ``stride`` rows of a chunk is given where its first ``rows`` ``(N,)`` are.
+
+    ``(N, horizon // stride)``, 0 to 1; with a stride of 1 a row is given or not.
+    """
+    at = torch.arange(horizon // stride, dtype=torch.float32, device=rows.device)
+    return (rows.to(at.dtype).unsqueeze(-1) / stride - at).clamp(0.0, 1.0)
 
 
 def _through(

@@ -16,7 +16,7 @@ from torch import nn
 from bid_ros.core.observation import seen_by_network
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import scale_images
-from bid_ros.learning.denoiser import Denoiser, prefix_mask
+from bid_ros.learning.denoiser import Denoiser, prefix_share
 from bid_ros.learning.networks import CameraEncoders, PolicyNetworks
 from bid_ros.policy.base import Graphs
 from bid_ros.policy.committed import Prefix
@@ -85,8 +85,8 @@ class SamplerGraph(nn.Module):  # type: ignore[misc]
             if not prefix:
                 return self.denoiser(sample, level, condition)
             rows, count = prefix
-            given = prefix_mask(count, rows.shape[1]).unsqueeze(-1)
-            return self.denoiser(torch.where(given, rows, sample), level, condition, count)
+            share = prefix_share(count, self.denoiser.horizon).unsqueeze(-1)
+            return self.denoiser(share * rows + (1 - share) * sample, level, condition, count)
 
         return self.sampler.run(denoise, noise)
 

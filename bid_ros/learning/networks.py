@@ -9,7 +9,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch
 from bid_ros.learning.config import NetworkConfig
-from bid_ros.learning.denoiser import Denoiser, prefix_mask
+from bid_ros.learning.denoiser import Denoiser, prefix_share
 from bid_ros.learning.windows import goal_size
 
 
@@ -189,7 +189,7 @@ class PolicyNetworks(nn.Module):  # type: ignore[misc]
         if prefix_rows is None:
             found = {"loss": nn.functional.mse_loss(self.denoiser(noisy, step, condition), target)}
         else:
-            given = prefix_mask(prefix_rows, target.shape[1])
+            given = prefix_share(prefix_rows, target.shape[1]) > 0
             noisy = torch.where(given.unsqueeze(-1), batch.actions, noisy)
             prediction = self.denoiser(noisy, step, condition, prefix_rows)
             found = {"loss": nn.functional.mse_loss(prediction[~given], target[~given])}

@@ -5,7 +5,7 @@ import torch
 
 from bid_ros.core.errors import BidError
 from bid_ros.learning import NetworkConfig
-from bid_ros.learning.denoiser import Denoiser, prefix_mask
+from bid_ros.learning.denoiser import Denoiser, prefix_share
 
 SMALL = NetworkConfig(widths=(16, 32), kernel=3, condition=32, step_embedding=16, keypoints=8, image_width=8)
 
@@ -55,4 +55,5 @@ def test_each_sample_has_its_own_number_of_given_rows() -> None:
     alone = [denoiser(sample[i : i + 1], step, condition, counts[i : i + 1]) for i in range(3)]
     torch.testing.assert_close(together, torch.cat(alone), atol=1e-5, rtol=1e-5)
     assert (alone[2] - denoiser(sample[2:], step, condition)).abs().max() > 1e-4, "the level of a row is seen"
-    assert prefix_mask(counts, 4).tolist() == [[False] * 4, [True] + [False] * 3, [True] * 3 + [False]]
+    assert prefix_share(counts, 4).tolist() == [[0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1, 0]]
+    assert prefix_share(counts, 4, 2).tolist() == [[0, 0], [0.5, 0], [1, 0.5]]
