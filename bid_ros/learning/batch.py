@@ -138,9 +138,10 @@ class TrainingData:
             images[name] = _images(item, values[seen], device, augment, seed + index)
         for index, (name, values) in enumerate(self._vectors.items()):
             deviation = 0.0 if augment is None else augment.state + augment.angles * self._per_rad[name]
-            later = delays is not None and name in self._rolled
-            values = self._later(name, rows, columns + delays[:, None]) if later else values[seen]
-            offset = offset_vectors(values, deviation, np.random.default_rng(seed + index))
+            newest = values[seen]
+            if delays is not None and name in self._rolled:
+                newest = self._later(name, rows, columns + delays[:, None])
+            offset = offset_vectors(newest, deviation, np.random.default_rng(seed + index))
             vectors[name] = torch.from_numpy(offset).to(device)
         actions, goals = self._chunks_of(windows, delays)
         return Batch(
@@ -184,7 +185,9 @@ class TrainingData:
         if delays is None:
             return self._actions[windows], None if self._goals is None else self._goals[windows]
         actions, goals = self._relative(windows, delays)
-        return self.action.normalise(actions), None if goals is None else self.goal.normalise(goals)
+        return self.action.normalise(actions), None if goals is None or self.goal is None else self.goal.normalise(
+            goals
+        )
 
     def chunks(self, windows: NDArray[np.int64]) -> torch.Tensor:
         """Return the chunks that begin at each observation step of ``windows`` ``(B,)``: ``(B, To, R, D)``.

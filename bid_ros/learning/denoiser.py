@@ -117,7 +117,8 @@ class Denoiser(nn.Module):  # type: ignore[misc]
         context = self._context(step, sample, condition)
         given = None if prefix_rows is None else self._given(prefix_rows, step, sample, condition)
         hidden = sample.transpose(1, 2)
-        kept, last = [], len(self.down) - 1
+        kept = []
+        last = len(self.down) - 1
         for index, group in enumerate(self.down):
             hidden = _through(group, hidden, context, given, index)
             kept.append(hidden)
