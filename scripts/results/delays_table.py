@@ -1,4 +1,4 @@
-"""The table of docs/results/delay.md: policies and decoders at each delay, beside vanilla of the plain policy.
+"""Policies trained for delays and decoders at each delay, beside vanilla of the plain policy.
 
 Usage: delays-table FOLDER, the OUT of ``delays``. The same episodes are paired.
 """
