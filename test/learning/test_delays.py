@@ -1,5 +1,7 @@
 """Training for delays: what is given clean or rolled forward, what counts, what the bundle says and does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ import yaml
 from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.cli import main
 from bid_ros.core.errors import BidError, BundleError, DecodingError
+from bid_ros.core.feature import Feature
 from bid_ros.core.observation import Observation
 from bid_ros.decoding import DecoderConfig, DecodeRequest, build_decoder
 from bid_ros.learning import DistillConfig, NetworkConfig, distill, export, export_again, train
@@ -156,7 +159,7 @@ def test_a_bundle_can_be_exported_again(folders, small, tmp_path):
 
 
 def test_what_cannot_be_trained_or_given_is_refused(
-    folders, exported, task, small, make_task, make_dataset, make_config, tmp_path
+    folders, exported, task, small, make_dataset, make_config, tmp_path
 ):
     def refused(message, of=small, **settings):
         config = make_config(diffusion=DiffusionConfig(sampling_steps=2, **settings))
@@ -178,22 +181,16 @@ def test_what_cannot_be_trained_or_given_is_refused(
         distill(bundle, make_dataset(small), tmp_path / "s", tmp_path / "student", small, DistillConfig())
 
 
-def test_a_task_without_a_state_to_roll_is_refused(tmp_path, make_config, make_dataset, make_task):
-    from conftest import task_content
-
-    from bid_ros.core.task import parse_task
-
-    content = task_content(images=False)
-    content["observation"] = [{"name": "cup_position", "kind": "position"}]
-    task = parse_task(content)
-    config = make_config(
-        action_reference="base", diffusion=DiffusionConfig(sampling_steps=2, simulated_delay=2, roll_forward=True)
-    )
+def test_a_task_without_a_state_to_roll_is_refused(small, make_config, make_dataset, tmp_path):
+    """Its tool is not observed, so nobody knows where the actions begin."""
+    task = replace(small, observation=(Feature("cup_position", "position", frame="base"),))
+    settings = DiffusionConfig(sampling_steps=2, simulated_delay=2, roll_forward=True)
     with pytest.raises(BidError, match="task 'dot' observes nothing as it is commanded"):
-        train(config, make_dataset(make_task(images=False)), tmp_path / "run", task, progress=False)
+        train(make_config(diffusion=settings), make_dataset(small), tmp_path / "run", task, progress=False)
+    assert not (tmp_path / "run").exists()
 
 
-def test_the_command_line_trains_for_delays(small, tmp_path, capsys, task_file, make_dataset, task):
+def test_the_command_line_trains_for_delays(tmp_path, capsys, task_file, make_dataset, task):
     make_dataset(task).save(tmp_path / "data.npz")
     arguments = ["train", str(tmp_path / "data.npz"), "--task", str(task_file), "--steps", "1", "--batch", "2"]
     arguments += ["--out", str(tmp_path / "run"), "--device", "cpu", "--set", "network.widths=[16,32]"]
