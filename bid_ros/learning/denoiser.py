@@ -136,7 +136,8 @@ class Denoiser(nn.Module):  # type: ignore[misc]
         return nn.functional.silu(torch.cat([level, condition], dim=-1))
 
     def _given(self, rows: torch.Tensor, step: torch.Tensor, sample: torch.Tensor, condition: torch.Tensor) -> _Given:
-        clean = self._context(torch.full_like(step, self.clean_step), sample, condition)
+        # Not `full_like`: an exported graph would hold it for one condition, and a bench gives each sample its own.
+        clean = self._context(step * 0 + self.clean_step, sample, condition)
         strides = [2**level for level in range(len(self.down))]
         return _Given(clean, [prefix_share(rows, self.horizon, stride).unsqueeze(1) for stride in strides])
 

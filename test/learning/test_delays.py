@@ -66,7 +66,7 @@ def test_rows_that_are_given_do_not_count(small, make_dataset):
             target[1, :2] = of_others[1, :2] = 9.0
         if part == "other":
             target[1, 2] = 9.0
-        losses.append(float(networks.losses(batch, of_others, step, target, rows)["loss"]))
+        losses.append(networks.losses(batch, of_others, step, target, rows)["loss"].item())
     assert losses[0] == losses[1] < losses[2]
 
 

@@ -245,7 +245,7 @@ def predicting(denoiser: Graph, condition: NDArray[np.float32], prefix: Prefix |
     """Return the graph ``denoiser`` as a function of sample and step. A policy that takes a prefix is given one."""
     if prefix is None:
         return lambda sample, step: denoiser.run({"sample": sample, "step": step, "condition": condition})
-    feeds = {"condition": condition, "prefix_rows": prefix.count}
+    feeds: dict[str, NDArray[Any]] = {"condition": condition, "prefix_rows": prefix.count}
     return lambda sample, step: denoiser.run({"sample": prefix.put(sample), "step": step, **feeds})
 
 
