@@ -185,9 +185,8 @@ class TrainingData:
         if delays is None:
             return self._actions[windows], None if self._goals is None else self._goals[windows]
         actions, goals = self._relative(windows, delays)
-        return self.action.normalise(actions), None if goals is None or self.goal is None else self.goal.normalise(
-            goals
-        )
+        known = None if goals is None or self.goal is None else self.goal.normalise(goals)
+        return self.action.normalise(actions), known
 
     def chunks(self, windows: NDArray[np.int64]) -> torch.Tensor:
         """Return the chunks that begin at each observation step of ``windows`` ``(B,)``: ``(B, To, R, D)``.

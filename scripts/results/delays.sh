@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Policies that were trained for delays, and decoders that know of them, on Push-T with decisions that arrive late. Resumable: run it again.
+# Policies that were trained for delays, and decoders that know of them, on Push-T with decisions
+# that arrive late. Resumable: run it again.
 # Usage: scripts/results delays pusht_cchi_v7_lowdim.npz [OUT [EPISODES [SEEDS]]]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
