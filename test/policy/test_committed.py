@@ -1,7 +1,5 @@
 """What a robot executes while a decision is computed: given clean, or as a state that is rolled forward."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from small_task import SMALL
@@ -10,7 +8,7 @@ from bid_ros.core.task import Task, parse_task
 from bid_ros.policy.committed import Prefix, continued, roll_forward, rolled_features
 
 
-def make(*observed: dict[str, Any]) -> Task:
+def make(*observed: dict[str, str]) -> Task:
     action = [{"name": "gripper_width", "kind": "gripper"}, {"name": "tool_position", "kind": "position"}]
     return parse_task({**SMALL, "observation": list(observed), "action": action})
 
@@ -38,10 +36,6 @@ def test_the_state_is_where_the_committed_actions_lead() -> None:
         rolled = roll_forward(task, seen, committed[: 1 + delay])
         np.testing.assert_array_equal(rolled["tool_position"][:, 0], wanted)
         assert rolled["cup_position"] is seen["cup_position"], "nobody knows where the cup will be"
-
-
-def test_a_feature_of_another_kind_is_no_state() -> None:
-    assert not rolled_features(make({"name": "tool_position", "kind": "vector", "shape": [3]}, CUP))
 
 
 @pytest.mark.parametrize("delay", [0, 2])
