@@ -13,11 +13,11 @@ shapes.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import DIFFUSION
+from bid_ros.policy.committed import Prefix
+from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler, Samples
 from bid_ros.policy.draft import Draft
 from bid_ros.policy.registry import load_policy
@@ -103,6 +105,15 @@ class BatchPolicy:
                 results[index] = self._in_task_terms(drafts[index], ours, others)
         return [results[index] for index in range(len(drafts))]
 
+    def _prefix(self, drafts: Sequence[Draft]) -> Prefix | None:
+        """Return what is given clean of each draft's chunks. None: the policy takes nothing."""
+        if not isinstance(self.unbatched, DiffusionPolicy):
+            return None
+        found = [given for draft in drafts if (given := self.unbatched.prefix(draft.encoded)) is not None]
+        if not found:
+            return None
+        return Prefix(np.concatenate([item.rows for item in found]), np.concatenate([item.count for item in found]))
+
     def _in_network_terms(self, draft: Draft) -> Draft:
         if not isinstance(self.unbatched, SpacedPolicy):
             return draft
@@ -130,7 +141,7 @@ class BatchPolicy:
         start = None
         if drafts[0].start_mode != "noise":
             start = np.stack([action.normalise(d.start - d.encoded.anchor) for d in drafts if d.start is not None])
-        predict = denoiser.for_conditions(np.concatenate(conditions), count)
+        predict = denoiser.for_conditions(np.concatenate(conditions), count, self._prefix(drafts))
         result = action.denormalise(sampler.run(predict, stacked, start, drafts[0].start_mode))
         return [draft.encoded.place(result[:, index]) for index, draft in enumerate(drafts)]
 
@@ -148,46 +159,59 @@ class _RowDenoiser:
         with suppress(Exception):  # every runtime has its own exceptions for shapes that do not fit
             self.opened = self._checked(loader.load(copy), task)
 
-    def for_conditions(self, conditions: NDArray[np.float32], samples: int) -> Denoise:
+    def for_conditions(self, conditions: NDArray[np.float32], samples: int, prefix: Prefix | None = None) -> Denoise:
         """Return the network for samples ``(N, E, H, D)``, ``samples`` of each of the conditions ``(E, C)``."""
+        feeds: dict[str, NDArray[Any]] = {"condition": conditions}
+        if prefix is not None:
+            feeds["prefix_rows"] = prefix.count
         if self.opened is None:
-            return _each(self._original, conditions)
-        return _together(self.opened, np.tile(conditions, (samples, 1)), MANY_ROWS if samples >= 4 else FEW_ROWS)
+            predict = _each(self._original, feeds)
+        else:
+            tiled = {name: np.concatenate([value] * samples) for name, value in feeds.items()}
+            predict = _together(self.opened, tiled, MANY_ROWS if samples >= 4 else FEW_ROWS)
+        if prefix is None:
+            return predict
+        return lambda sample, step: predict(prefix.put(sample), step)
 
     def _checked(self, opened: Graph, task: Task) -> Graph | None:
         """Return a graph for several conditions, None if it differs from the original."""
         rng = np.random.default_rng(0)
         sample = rng.standard_normal((1, 2, task.horizon, task.action_dim), dtype=np.float32)
         size = self._original.inputs["condition"].shape[-1] or 1
-        conditions, step = rng.standard_normal((2, size), dtype=np.float32), np.array([1], dtype=np.int64)
-        found = _together(opened, conditions, FEW_ROWS)(sample, step)
-        expected = _each(self._original, conditions)(sample, step)
+        step, feeds = np.array([1], dtype=np.int64), {"condition": rng.standard_normal((2, size), dtype=np.float32)}
+        if "prefix_rows" in self._original.inputs:
+            feeds["prefix_rows"] = np.array([0, 1], dtype=np.int64)
+        found = _together(opened, feeds, FEW_ROWS)(sample, step)
+        expected = _each(self._original, feeds)(sample, step)
         return opened if np.allclose(found, expected, atol=TOLERANCE) else None
 
 
-def _each(graph: Graph, conditions: NDArray[np.float32]) -> Denoise:
-    """One call for each condition, as the graph was exported."""
+def _each(graph: Graph, feeds: Mapping[str, NDArray[Any]]) -> Denoise:
+    """One call for each of the E rows of ``feeds``, as the graph was exported."""
 
     def predict(sample: Samples, step: NDArray[np.int64]) -> Samples:
         parts = []
-        for index in range(len(conditions)):
-            own, condition = np.ascontiguousarray(sample[:, index]), conditions[index : index + 1]
-            parts.append(graph.run({"sample": own, "step": step, "condition": condition}))
+        for index in range(sample.shape[1]):
+            own = {name: value[index : index + 1] for name, value in feeds.items()}
+            parts.append(graph.run({"sample": np.ascontiguousarray(sample[:, index]), "step": step, **own}))
         return np.stack(parts, axis=1)
 
     return predict
 
 
-def _together(graph: Graph, conditions: NDArray[np.float32], rows: int) -> Denoise:
-    """The network's prediction for samples ``(N, E, H, D)``, row ``n E + e`` with condition ``e``."""
-    padding = -len(conditions) % rows
-    padded = np.concatenate([conditions, np.zeros((padding, conditions.shape[1]), np.float32)])
+def _together(graph: Graph, feeds: Mapping[str, NDArray[Any]], rows: int) -> Denoise:
+    """The network's prediction for samples ``(N, E, H, D)``, each with its own row of ``feeds``."""
+    padding = -len(feeds["condition"]) % rows
+    padded = {name: _padded(value, padding) for name, value in feeds.items()}
 
     def predict(sample: Samples, step: NDArray[np.int64]) -> Samples:
         shape, steps = sample.shape, np.repeat(step, rows)
-        flat = np.concatenate([sample.reshape(-1, *shape[2:]), np.zeros((padding, *shape[2:]), np.float32)])
+        flat = _padded(sample.reshape(-1, *shape[2:]), padding)
         parts = [
-            graph.run({"sample": flat[at : at + rows], "step": steps, "condition": padded[at : at + rows]})
+            graph.run(
+                {"sample": flat[at : at + rows], "step": steps}
+                | {name: value[at : at + rows] for name, value in padded.items()}
+            )
             for at in range(0, len(flat), rows)
         ]
         used: Samples = np.concatenate(parts)[: len(flat) - padding]
@@ -196,8 +220,12 @@ def _together(graph: Graph, conditions: NDArray[np.float32], rows: int) -> Denoi
     return predict
 
 
+def _padded(values: NDArray[Any], more: int) -> NDArray[Any]:
+    return np.concatenate([values, np.zeros((more, *values.shape[1:]), values.dtype)])
+
+
 def open_conditions(source: Path, target: Path) -> None:
-    """Write a copy of a denoiser whose inputs ``step`` and ``condition`` have a row per sample, not one for all.
+    """Write a copy of a denoiser whose inputs beside ``sample`` have a row per sample, not one for all.
 
     Raises:
         BundleError: if the file is not an ONNX graph with these inputs.
@@ -212,7 +240,7 @@ def open_conditions(source: Path, target: Path) -> None:
     if not {"sample", "step", "condition"} <= set(inputs):
         raise BundleError(f"{source} has the inputs {sorted(inputs)}; valid are sample, step and condition")
     samples = inputs["sample"][0].dim_param or "samples"
-    for name in ("step", "condition"):
+    for name in inputs.keys() - {"sample"}:
         inputs[name][0].Clear()
         inputs[name][0].dim_param = samples
     # Inferred shapes for one condition would contradict the new inputs.

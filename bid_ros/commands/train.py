@@ -62,6 +62,14 @@ def add_parser(verbs: Any) -> None:
     train.add_argument("--seed", type=int, default=0, help="of weights, order and noise (default 0)")
     train.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     train.add_argument("--family", default="diffusion", help="diffusion, flow, vqbet or act (default diffusion)")
+    train.add_argument(
+        "--simulated-delay", type=int, default=0, metavar="D", help="train for delays of up to D steps (default 0)"
+    )
+    train.add_argument(
+        "--roll-forward",
+        action="store_true",
+        help="for delays, roll the observed state forward instead of giving the rows that are executed meanwhile",
+    )
     add_settings(train, "network.widths=[64,128]; see below")
     train.add_argument("--json", action="store_true", help="print the last losses as JSON")
     train.set_defaults(run=run_train)
@@ -125,6 +133,9 @@ def run_train(options: argparse.Namespace) -> int:
         # A flow is a diffusion policy but for what is noised and sampled.
         given["diffusion"] = _flow(given.get("diffusion", {}))
         named["family"] = "diffusion"
+    if options.simulated_delay or options.roll_forward:
+        delays = {"simulated_delay": options.simulated_delay, "roll_forward": options.roll_forward}
+        given["diffusion"] = {**given.get("diffusion", {}), **delays}
     config = parse_settings(TrainConfig, named | given, "bid train")
     dataset, task = load_training_data(options.dataset, options.task)
     result = train(config, dataset, Path(options.out), task)

@@ -105,6 +105,8 @@ class Proposal:
         start_mode: ``noise``; ``clean``: start from ``start`` as it is; ``renoise``: start from ``start`` with noise
             added, other noise for each sample. The sampler decides how much noise.
         guidance: what the strong samples are drawn towards. None: nothing. It needs a policy that has gradients.
+        committed: ``(To - 1 + q, D)`` first rows of the previous decision, raw action units: the robot executes them
+            whatever is decided. Policies that were trained for delays take them. None: there are none.
     """
 
     strong: int
@@ -112,6 +114,7 @@ class Proposal:
     start: NDArray[np.float64] | None = None
     start_mode: StartMode = "noise"
     guidance: Guidance | None = None
+    committed: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Final
 from bid_ros.decoding.bidirectional import bid
 from bid_ros.decoding.decoder import DecodeRequest
 from bid_ros.decoding.decoder_config import DecoderConfig
-from bid_ros.decoding.memory import Overlap
+from bid_ros.decoding.memory import Overlap, committed_rows
 from bid_ros.decoding.receding import Array, Builder
 
 
@@ -22,9 +22,9 @@ def frozen(new: Array, overlap: Overlap, request: DecodeRequest, config: Decoder
     When the decision arrives, the robot has executed those steps of the previous decision. The memory keeps them, so
     the next coherence is with what the robot did.
     """
-    delay = request.delay_or(config.delay)
-    kept, rows = new.copy(), min(request.observation_steps - 1 + delay, overlap.previous.shape[0])
-    kept[:rows] = overlap.previous[:rows]
+    rows = committed_rows(overlap.previous, request.observation_steps, request.delay_or(config.delay))
+    kept = new.copy()
+    kept[: len(rows)] = rows
     return kept
 
 

@@ -26,6 +26,17 @@ class Overlap(NamedTuple):
     steps: float
 
 
+def committed_rows(previous: NDArray[np.float64], observation_steps: int, delay: int) -> NDArray[np.float64]:
+    """Return the rows before ``To - 1 + q``, the first that a decision can change: those that are executed before it.
+
+    Args:
+        previous: ``(H - e, D)``, see :class:`Overlap`. It may end earlier.
+        observation_steps: To.
+        delay: q, steps that pass before the decision arrives.
+    """
+    return previous[: observation_steps - 1 + delay]
+
+
 class DecisionMemory:
     """Remembers the last decision on its time grid.
 

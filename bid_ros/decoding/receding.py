@@ -11,7 +11,7 @@ from bid_ros.decoding.arrays import as_array
 from bid_ros.decoding.bid import Selection, select
 from bid_ros.decoding.decoder import Change, Choice, Decoder, DecodeRequest, Needs, Proposal, StartMode
 from bid_ros.decoding.decoder_config import DecoderConfig
-from bid_ros.decoding.memory import DecisionMemory, Overlap
+from bid_ros.decoding.memory import DecisionMemory, Overlap, committed_rows
 
 Array = NDArray[np.float64]
 Blend = Callable[[Array, Overlap, DecodeRequest, DecoderConfig], Array]
@@ -90,10 +90,13 @@ class RecedingDecoder:
             return Proposal(strong=0, weak=0)
         several = self._selects or self._judge is not None
         strong, weak = self._config.samples if several else 1, self._config.needed_weak_samples if self._selects else 0
+        committed, delay = None, request.delay_or(self._config.delay)
+        if overlap is not None and delay:
+            committed = committed_rows(overlap.previous, request.observation_steps, delay)
         if overlap is None or self._start_mode == "noise":
-            return Proposal(strong, weak)
+            return Proposal(strong, weak, committed=committed)
         start = np.concatenate([overlap.previous, np.repeat(overlap.previous[-1:], overlap.executed, axis=0)])
-        return Proposal(strong, weak, start, self._start_mode)
+        return Proposal(strong, weak, start, self._start_mode, committed=committed)
 
     def choose(self, request: DecodeRequest, strong: ArrayLike, weak: ArrayLike | None) -> Choice:
         """Pick, blend and remember. ``weak`` may be None. Raises DecodingError as :meth:`Decoder.choose`.

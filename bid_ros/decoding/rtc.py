@@ -47,7 +47,8 @@ class RealTimeChunking(RecedingDecoder):
             weights[passed:rows] = prefix_weights(delay, rows - passed)
         target = np.zeros((request.horizon, request.action_dim))
         target[:rows] = overlap.previous
-        return replace(proposal, guidance=Guidance(target, weights, GUIDANCE_CLIP))
+        # The guidance says what is committed.
+        return replace(proposal, guidance=Guidance(target, weights, GUIDANCE_CLIP), committed=None)
 
 
 DECODERS: Final[Mapping[str, Builder]] = {"rtc": RealTimeChunking}

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -42,8 +43,8 @@ class SharedPolicy(Policy):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the policy."""
-        return self._policy.capabilities
+        """Those of the policy, but that it takes no committed rows: all decoders share one encoding."""
+        return replace(self._policy.capabilities, simulated_delay=0)
 
     @property
     def has_weak(self) -> bool:

@@ -1,8 +1,8 @@
-"""Batches of training samples from a data set that stays in memory, with random changes fast enough for a CPU."""
+"""Batches of training samples from a data set that stays in memory."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.feature import Feature
 from bid_ros.core.observation import seen_by_network
 from bid_ros.core.task import Task
+from bid_ros.learning.augmentation import forget_history, jitter, offset_vectors, shift_images
 from bid_ros.learning.config import AugmentConfig
 from bid_ros.learning.windows import (
     NARROWEST,
@@ -26,96 +27,9 @@ from bid_ros.learning.windows import (
 )
 from bid_ros.policy.anchor import ActionReference, action_anchor, check_reference
 from bid_ros.policy.base import Bundle
+from bid_ros.policy.committed import rolled_features
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.recording.dataset import Dataset
-
-Image = NDArray[np.uint8]
-NOISE_PLACES: Final = 16_384
-
-
-def shift_images(images: Image, most: int, rng: np.random.Generator) -> Image:
-    """Shift each sample by up to ``most`` whole pixels, edges repeated.
-
-    Args:
-        images: ``(B, To, h, w, 3)``.
-        most: largest shift. 0 returns ``images``.
-        rng: draws one shift for each sample.
-    """
-    if most == 0:
-        return images
-    height, width = images.shape[2:4]
-    shifts = rng.integers(-most, most + 1, size=(len(images), 2))
-    shifted = np.empty_like(images)
-    for sample, (down, right) in enumerate(shifts.tolist()):
-        rows = np.clip(np.arange(height) + down, 0, height - 1)
-        columns = np.clip(np.arange(width) + right, 0, width - 1)
-        shifted[sample] = images[sample][:, rows][:, :, columns]
-    return shifted
-
-
-def forget_history(rows: NDArray[np.int64], share: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Let a share of the samples see their newest row at every step.
-
-    Args:
-        rows: of the data set, seen by each sample at each observation step, ``(B, To)``.
-        share: probability of each sample. 0 returns ``rows``.
-        rng: draws which.
-    """
-    if share == 0:
-        return rows
-    return np.where(rng.random((len(rows), 1)) < share, rows[:, -1:], rows)
-
-
-def offset_vectors(
-    values: NDArray[np.float32], deviation: NDArray[np.float32] | float, rng: np.random.Generator
-) -> NDArray[np.float32]:
-    """Add an offset to normalised vectors ``(B, To, S)``: one per sample, and a fifth of it per step.
-
-    Args:
-        values: normalised to [-1, 1].
-        deviation: standard deviation of the offset, of all columns or ``(S,)``; 0 returns ``values``.
-        rng: draws the offsets.
-    """
-    if not np.any(deviation):
-        return values
-    count, steps, size = values.shape
-    common = rng.standard_normal((count, 1, size), dtype=np.float32)
-    own = rng.standard_normal((count, steps, size), dtype=np.float32)
-    return (values + deviation * (common + 0.2 * own)).astype(np.float32)
-
-
-def jitter(images: torch.Tensor, config: AugmentConfig, generator: torch.Generator) -> torch.Tensor:
-    """Change contrast, colour, brightness and noise of each sample, in place; returns ``images``.
-
-    Args:
-        images: ``(B, To, h, w, 3)`` float in [-0.5, 0.5].
-        config: largest changes.
-        generator: source of randomness, on the images' device.
-    """
-
-    def uniform(*shape: int) -> torch.Tensor:
-        return torch.rand(shape, generator=generator, device=images.device) * 2 - 1
-
-    count = len(images)
-    contrast = 1 + config.contrast * uniform(count, 1, 1, 1, 1)
-    gain = contrast * (1 + config.contrast / 2 * uniform(count, 1, 1, 1, 3))
-    # A sixteenth of the pixels is enough for the mean brightness.
-    mean = images[:, :, ::4, ::4].mean(dim=(1, 2, 3, 4), keepdim=True)
-    offset = mean + config.brightness * uniform(count, 1, 1, 1, 1) - gain * mean
-    images.mul_(gain).add_(offset)
-    if config.noise > 0:
-        _add_noise(images, config.noise, generator)
-    return images.clamp_(-0.5, 0.5)
-
-
-def _add_noise(images: torch.Tensor, most: float, generator: torch.Generator) -> None:
-    """Add noise to each sample, from a random place of one shared strip. Drawing new noise for all is slow."""
-    size = images[0].numel()
-    strip = torch.randn(size + NOISE_PLACES, generator=generator, device=images.device)
-    places = torch.randint(NOISE_PLACES, (len(images),), generator=generator, device=images.device).tolist()
-    deviations = (most * torch.rand(len(images), generator=generator, device=images.device)).tolist()
-    for image, place, deviation in zip(images, places, deviations, strict=True):
-        image.add_(strip[place : place + size].view_as(image), alpha=deviation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +64,7 @@ class TrainingData:
         task: layout of its features.
         reference: origin of the action positions.
         bundle: a policy with whose normalisers the data are normalised, instead of with their own ranges.
+        longest_delay: steps by which the state may be rolled forward, see :mod:`bid_ros.policy.committed`.
 
     Raises:
         RecordingError: the data set does not fit the task, or has no complete window.
@@ -157,41 +72,45 @@ class TrainingData:
     """
 
     def __init__(
-        self, dataset: Dataset, task: Task, reference: ActionReference = "base", bundle: Bundle | None = None
+        self,
+        dataset: Dataset,
+        task: Task,
+        reference: ActionReference = "base",
+        bundle: Bundle | None = None,
+        longest_delay: int = 0,
     ) -> None:
         dataset.validate(task)
         check_reference(task, reference)
         self.observation: Mapping[str, LinearNormaliser] = (
             observation_normalisers(dataset, task) if bundle is None else bundle.observation
         )
-        self._steps = task.observation_steps
+        self._task, self._reference, self._dataset = task, reference, dataset
+        self._steps, self._commanded = task.observation_steps, dataset.actions
         self._images = {item.name: (item, dataset.observations[item.name]) for item in task.cameras}
         self._vectors = {name: item.normalise(dataset.observations[name]) for name, item in self.observation.items()}
         self._per_rad = {item.name: per_rad(self.observation[item.name], item) for item in task.vectors}
         self._rows, self.owners = window_rows(
-            dataset.episode_ends, dataset.truncated, task.observation_steps, task.horizon
+            dataset.episode_ends, dataset.truncated, task.observation_steps, task.horizon + longest_delay
         )
         if len(self._rows) == 0:
             raise RecordingError(
                 f"data set has no complete window of {task.horizon} rows: every episode is cut off early"
             )
-        current = self._rows[:, task.observation_steps - 1]
-        newest = {item.name: dataset.observations[item.name][current] for item in task.vectors}
-        anchors = action_anchor(task, reference, newest, (len(current),))
-        actions = dataset.actions[self._rows] - anchors[:, None]
+        self._rolled = {item.name: own for item, own in rolled_features(task)} if longest_delay else {}
+        self._ahead = {
+            name: self.observation[name].normalise(dataset.actions[:, own]) for name, own in self._rolled.items()
+        }
+        self._anchors = action_anchor(task, reference, dataset.observations, (dataset.rows,))  # of every row
+        self._row_goals, windows = row_goals(dataset, task), np.arange(len(self._rows))
+        delayed = [self._relative(windows, np.full(len(windows), delay)) for delay in range(longest_delay + 1)]
+        actions = np.concatenate([relative for relative, _ in delayed])
         self.action: LinearNormaliser = (
             action_normaliser(actions, task, each_row=reference == "tool") if bundle is None else bundle.action
         )
-        self._actions = self.action.normalise(actions)
-        self._commanded = dataset.actions
-        self._anchors = action_anchor(task, reference, dataset.observations, (dataset.rows,))  # of every row
-        goals, columns, observed = row_goals(dataset, task), goal_columns(task), goal_observed(task)
-        if goals is not None:  # of each window, relative like its actions
-            goals = goals[current] - (anchors[:, columns] if columns is not None else 0.0)
-            if columns is None and reference == "tool":
-                goals = goals - newest[observed]
-        self.goal: LinearNormaliser | None = None if goals is None else normaliser(goals, NARROWEST["position"])
-        self._goals = None if goals is None or self.goal is None else self.goal.normalise(goals)
+        self._actions = self.action.normalise(delayed[0][0])
+        goals = [relative for _, relative in delayed if relative is not None]
+        self.goal: LinearNormaliser | None = normaliser(np.concatenate(goals), NARROWEST["position"]) if goals else None
+        self._goals = self.goal.normalise(goals[0]) if self.goal is not None else None
 
     def __len__(self) -> int:
         """Return W, the number of windows."""
@@ -203,26 +122,71 @@ class TrainingData:
         device: torch.device,
         augment: AugmentConfig | None = None,
         seed: int = 0,
+        delays: NDArray[np.int64] | None = None,
     ) -> Batch:
-        """Return the samples of ``windows`` ``(B,)``, images augmented if ``augment`` says how, as ``seed`` decides."""
+        """Return the samples of ``windows`` ``(B,)``, images augmented if ``augment`` says how, as ``seed`` decides.
+
+        ``delays`` ``(B,)``: steps by which the state is rolled forward, and by which a chunk begins later. None: 0.
+        """
         rows = self._rows[windows]
-        seen = rows[:, : self._steps]
+        columns = np.tile(np.arange(self._steps), (len(windows), 1))
         if augment is not None:
-            seen = forget_history(seen, augment.history, np.random.default_rng([seed, 1]))
+            columns = forget_history(columns, augment.history, np.random.default_rng([seed, 1]))
+        seen = np.take_along_axis(rows, columns, axis=1)
         images, vectors = {}, {}
         for index, (name, (item, values)) in enumerate(self._images.items()):
             images[name] = _images(item, values[seen], device, augment, seed + index)
         for index, (name, values) in enumerate(self._vectors.items()):
             deviation = 0.0 if augment is None else augment.state + augment.angles * self._per_rad[name]
-            offset = offset_vectors(values[seen], deviation, np.random.default_rng(seed + index))
+            newest = values[seen]
+            if delays is not None and name in self._rolled:
+                newest = self._later(name, rows, columns + delays[:, None])
+            offset = offset_vectors(newest, deviation, np.random.default_rng(seed + index))
             vectors[name] = torch.from_numpy(offset).to(device)
+        actions, goals = self._chunks_of(windows, delays)
         return Batch(
             images=images,
             vectors=vectors,
-            actions=torch.from_numpy(self._actions[windows]).to(device),
-            goals=None if self._goals is None else torch.from_numpy(self._goals[windows]).to(device),
+            actions=torch.from_numpy(actions).to(device),
+            goals=None if goals is None else torch.from_numpy(goals).to(device),
             forgotten=(seen != rows[:, : self._steps]).any(axis=1),
         )
+
+    def _relative(
+        self, windows: NDArray[np.int64], delays: NDArray[np.int64]
+    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Return chunks ``(B, H, D)`` that begin ``delays`` ``(B,)`` later, and goals, from the state of that time."""
+        task, rows, past, at = self._task, self._rows[windows], self._steps - 1, np.arange(len(windows))
+        newest = {item.name: self._dataset.observations[item.name][rows[:, past]] for item in task.vectors}
+        for name, own in self._rolled.items():
+            ahead = self._commanded[rows[at, past + delays - 1], own]
+            newest[name] = np.where(delays[:, None] > 0, ahead, newest[name])
+        anchors = action_anchor(task, self._reference, newest, (len(windows),))
+        whole = np.take_along_axis(rows, delays[:, None] + np.arange(task.horizon), axis=1)
+        actions, goals, columns = self._commanded[whole] - anchors[:, None], self._row_goals, goal_columns(task)
+        if goals is None:
+            return actions, None
+        goals = goals[rows[:, past]] - (anchors[:, columns] if columns is not None else 0.0)
+        if columns is None and self._reference == "tool":
+            goals = goals - newest[goal_observed(task)]
+        return actions, goals
+
+    def _later(self, name: str, rows: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return a state at steps ``(B, To)`` of the windows ``rows``; after the newest one it is where actions led."""
+        past = self._steps - 1
+        seen = self._vectors[name][np.take_along_axis(rows, np.minimum(steps, past), axis=1)]
+        ahead = self._ahead[name][np.take_along_axis(rows, np.maximum(steps - 1, 0), axis=1)]
+        return np.where(steps[..., None] > past, ahead, seen)
+
+    def _chunks_of(
+        self, windows: NDArray[np.int64], delays: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        """Return normalised chunks and goals."""
+        if delays is None:
+            return self._actions[windows], None if self._goals is None else self._goals[windows]
+        actions, goals = self._relative(windows, delays)
+        known = None if goals is None or self.goal is None else self.goal.normalise(goals)
+        return self.action.normalise(actions), known
 
     def chunks(self, windows: NDArray[np.int64]) -> torch.Tensor:
         """Return the chunks that begin at each observation step of ``windows`` ``(B,)``: ``(B, To, R, D)``.

@@ -223,6 +223,11 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.weak_steps > self.steps:
             raise BidError(f"train: weak_steps is {self.weak_steps}; valid is up to steps, {self.steps}")
+        if self.family != "diffusion" and self.diffusion.simulated_delay:
+            raise BidError(
+                f"train: simulated_delay is {self.diffusion.simulated_delay} with the family {self.family}, which "
+                "denoises nothing; valid is 0, or the family diffusion or flow"
+            )
 
     @property
     def weak_at(self) -> int:

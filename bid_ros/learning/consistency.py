@@ -23,7 +23,7 @@ from pydantic import Field
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.settings import Count, Share, settings
-from bid_ros.learning.networks import Denoiser
+from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.trainer import Descent, seed_of
 from bid_ros.learning.windows import batch_windows
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler

@@ -74,6 +74,11 @@ def distill(
 def _training_of(bundle: Bundle, config: DistillConfig) -> TrainConfig:
     if bundle.family != "diffusion" or bundle.settings.sampler != "ddim":
         raise BundleError(f"bundle {bundle.path} is not a diffusion policy that is sampled by ddim, so it cannot teach")
+    if bundle.settings.simulated_delay:
+        raise BundleError(
+            f"bundle {bundle.path} was trained for delays, which a student would not know; valid is one of bid train "
+            "without --simulated-delay"
+        )
     trained = training_of(bundle)
     if config.levels > bundle.settings.train_steps:
         raise BundleError(f"levels is {config.levels}; valid for this bundle is up to {bundle.settings.train_steps}")

@@ -41,7 +41,7 @@ def new_networks(task: Task, config: TrainConfig) -> Networks:
         return ActNetworks(task, config.network, config.act)
     if config.family == "vqbet":
         return VqBetNetworks(task, config.network, config.vqbet)
-    return PolicyNetworks(task, config.network)
+    return PolicyNetworks(task, config.network, config.diffusion.clean_step)
 
 
 def sampled_as(config: TrainConfig, sampling_steps: int | None, temperature: float | None) -> TrainConfig:
@@ -152,7 +152,7 @@ def bundle_networks(bundle: Bundle, task: Task) -> dict[str, PolicyNetworks]:
     trained, found = training_of(bundle), {}
     for strength, files in (("strong", bundle.strong), ("weak", bundle.weak)):
         if files is not None:
-            found[strength] = PolicyNetworks(task, trained.network).eval()
+            found[strength] = PolicyNetworks(task, trained.network, bundle.settings.clean_step).eval()
             read_policy(files, found[strength])
     return found
 

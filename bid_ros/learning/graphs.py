@@ -16,9 +16,11 @@ from torch import nn
 from bid_ros.core.observation import seen_by_network
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import scale_images
-from bid_ros.learning.networks import CameraEncoders, Denoiser, PolicyNetworks
+from bid_ros.learning.denoiser import Denoiser, prefix_share
+from bid_ros.learning.networks import CameraEncoders, PolicyNetworks
 from bid_ros.policy.base import Graphs
-from bid_ros.policy.diffusion.policy import ENCODING
+from bid_ros.policy.committed import Prefix
+from bid_ros.policy.diffusion.policy import ENCODING, predicting, sampler_feeds
 from bid_ros.policy.diffusion.sampler import Denoise, DiffusionConfig, Sampler, Samples
 from bid_ros.policy.graph_policy import FrameEncoder
 from bid_ros.policy.runtimes.base import Runtime
@@ -72,9 +74,21 @@ class SamplerGraph(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.denoiser, self.sampler = denoiser, Sampler(config)
 
-    def forward(self, noise: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
-        """Return normalised chunks ``(N, H, D)`` of noise ``(noises, N, H, D)`` and condition ``(1, C)``."""
-        return self.sampler.run(lambda sample, step: self.denoiser(sample, torch.from_numpy(step), condition), noise)
+    def forward(self, noise: torch.Tensor, condition: torch.Tensor, *prefix: torch.Tensor) -> torch.Tensor:
+        """Return normalised chunks ``(N, H, D)`` of noise ``(noises, N, H, D)`` and condition ``(1, C)``.
+
+        ``prefix``: rows ``(1, H, D)`` and ``(1,)``, how many of the first are given clean; none for other policies.
+        """
+
+        def denoise(sample: torch.Tensor, step: NDArray[np.int64]) -> torch.Tensor:
+            level = torch.from_numpy(step)
+            if not prefix:
+                return self.denoiser(sample, level, condition)
+            rows, count = prefix
+            share = prefix_share(count, self.denoiser.horizon).unsqueeze(-1)
+            return self.denoiser(share * rows + (1 - share) * sample, level, condition, count)
+
+        return self.sampler.run(denoise, noise)
 
 
 def round_weights(network: nn.Module) -> None:
@@ -122,6 +136,8 @@ def write_denoiser(denoiser: Denoiser, task: Task, condition: int, path: Path) -
     """Export the denoiser for any number of samples."""
     sample, step = torch.zeros(2, task.horizon, task.action_dim), torch.zeros(1, dtype=torch.int64)
     feeds = {"sample": sample, "step": step, "condition": torch.zeros(1, condition)}
+    if denoiser.clean_step is not None:
+        feeds["prefix_rows"] = torch.ones(1, dtype=torch.int64)
     export_graph(denoiser, feeds, path, "prediction", {"sample": {0: "samples"}, "prediction": {0: "samples"}})
 
 
@@ -129,6 +145,8 @@ def write_sampler(graph: SamplerGraph, task: Task, condition: int, path: Path) -
     """Export the whole sampling for any number of samples."""
     noise = torch.zeros(graph.sampler.noises, 2, task.horizon, task.action_dim)
     feeds = {"noise": noise, "condition": torch.zeros(1, condition)}
+    if graph.denoiser.clean_step is not None:
+        feeds |= {"prefix": torch.zeros_like(noise[0, :1]), "prefix_rows": torch.ones(1, dtype=torch.int64)}
     export_graph(graph, feeds, path, "chunks", {"noise": {1: "samples"}, "chunks": {0: "samples"}})
 
 
@@ -204,12 +222,16 @@ def compare(
     graphs, denoiser = {role: runtime.load(path) for role, path in files.items()}, networks.eval().denoiser
     frames = FrameEncoder(graphs["frames"], networks.encoder.cameras) if "frames" in graphs else None
     sampler, found = Sampler(diffusion), []
+    rows = rng.uniform(-1, 1, (1, task.horizon, task.action_dim)).astype(np.float32)
+    prefix = None if denoiser.clean_step is None else Prefix(rows, np.array([1], dtype=np.int64))
 
     def ours(condition: Samples) -> Denoise:
-        return lambda sample, step: graphs["denoiser"].run({"sample": sample, "step": step, "condition": condition})
+        return predicting(graphs["denoiser"], condition, prefix)
 
     def theirs(condition: Samples) -> Denoise:
-        return lambda sample, step: _run(denoiser, sample, step, condition)
+        if prefix is None:
+            return lambda sample, step: _run(denoiser, sample, step, condition)
+        return lambda sample, step: _run(denoiser, prefix.put(sample), step, condition, prefix.count)
 
     for samples, level in ((1, 0), (3, diffusion.train_steps // 2), (16, diffusion.train_steps - 1)):
         feeds, points, vectors = random_feeds(task, rng, networks.encoder, frames)
@@ -220,7 +242,7 @@ def compare(
         step = np.array([level], dtype=np.int64)
         chunks = [sampler.run(ours(condition), noise)]
         if "sampler" in graphs:
-            chunks.append(graphs["sampler"].run({"noise": noise, "condition": condition}))
+            chunks.append(graphs["sampler"].run({"noise": noise, "condition": condition, **sampler_feeds(prefix)}))
         pairs = (
             (condition, expected),
             (ours(expected)(noise[0], step), theirs(expected)(noise[0], step)),

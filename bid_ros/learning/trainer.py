@@ -21,6 +21,7 @@ from bid_ros.policy.diffusion.sampler import noise_levels
 from bid_ros.policy.normalise import LinearNormaliser
 
 MOST_KEPT: Final = 0.9999  # of the averaged weights' past
+DELAY_STREAM: Final = 2  # of a step's random numbers; the others are its batch's
 VALIDATION_SEED: Final = 20_000_000  # away from the seeds of training steps
 
 
@@ -201,13 +202,16 @@ class DiffusionTrainer(Trainer):
     def _built(self, task: Task) -> nn.Module:
         levels = noise_levels(self._config.diffusion)
         signal, noise = (torch.from_numpy(part).to(self._device, torch.float32) for part in levels)
-        self._signal, self._noise = signal[:, None, None], noise[:, None, None]
-        return PolicyNetworks(task, self._config.network)
+        self._signal, self._noise, self._past = signal[:, None, None], noise[:, None, None], task.observation_steps - 1
+        return PolicyNetworks(task, self._config.network, self._config.diffusion.clean_step)
 
     def advance(self) -> dict[str, float]:
         """Take one step and return its ``loss`` (denoising) and, where there is a goal, ``goal_loss``."""
         windows, seed = self._next_windows(), seed_of(self._config.seed, self.step)
-        losses = self._losses(self.networks, self._data.batch(windows, self._device, self._config.augment, seed), seed)
+        longest, rolls = self._config.diffusion.simulated_delay, self._config.diffusion.roll_forward
+        delays = np.random.default_rng([seed, DELAY_STREAM]).integers(longest + 1, size=len(windows))
+        batch = self._data.batch(windows, self._device, self._config.augment, seed, delays if rolls else None)
+        losses = self._losses(self.networks, batch, seed, delays if longest and not rolls else None)
         total = losses["loss"]
         if "goal_loss" in losses:
             total = total + self._config.goal_weight * losses["goal_loss"]
@@ -226,11 +230,16 @@ class DiffusionTrainer(Trainer):
             values["val_goal_mm"] = goal_error(guess, batch.goals, goal)
         return values
 
-    def _losses(self, networks: PolicyNetworks, batch: Batch, seed: int) -> dict[str, torch.Tensor]:
+    def _losses(
+        self, networks: PolicyNetworks, batch: Batch, seed: int, delays: NDArray[np.int64] | None = None
+    ) -> dict[str, torch.Tensor]:
         """Mix actions and noise at random levels, and predict as configured.
 
         Diffusion: Ho et al., "DDPM", NeurIPS 2020, Eq. 4. Flow: Lipman et al., "Flow Matching for Generative Modeling",
         ICLR 2023, Eq. 22 with sigma_min = 0; the velocity of that path is clean chunk less noise (Eq. 23).
+
+        ``delays`` ``(B,)``, steps: a delay of at least 1 gives the rows of the past and so many more clean (Black et
+        al., 2025, see :mod:`bid_ros.policy.committed`). None: no row.
         """
         generator = torch.Generator(self._device).manual_seed(seed)
         count, settings = len(batch.actions), self._config.diffusion
@@ -240,4 +249,7 @@ class DiffusionTrainer(Trainer):
             noise = assign_noise(batch.actions, noise)
         noisy = self._signal[level] * batch.actions + self._noise[level] * noise
         wanted = {"epsilon": noise, "sample": batch.actions, "velocity": batch.actions - noise}
-        return networks.losses(batch, noisy, level, wanted[settings.prediction])
+        rows = None
+        if delays is not None:
+            rows = torch.from_numpy(np.where(delays > 0, self._past + delays, 0)).to(self._device)
+        return networks.losses(batch, noisy, level, wanted[settings.prediction], rows)

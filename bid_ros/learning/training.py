@@ -23,6 +23,8 @@ from bid_ros.learning.run_folder import RunFolder, command_line, source_commit
 from bid_ros.learning.trainer import DiffusionTrainer, Trainer
 from bid_ros.learning.vqbet.trainer import VqBetTrainer
 from bid_ros.learning.windows import action_spread, held_out_episodes
+from bid_ros.policy.committed import rolled_features
+from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.recording.dataset import Dataset
 
 # Parameters of glibc's mallopt, from malloc.h.
@@ -51,6 +53,21 @@ def keep_freed_memory() -> bool:
         return False
     settings = ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, LARGEST), (M_TOP_PAD, 2**26))
     return all(mallopt(ctypes.c_int(name), ctypes.c_int(value)) == 1 for name, value in settings)
+
+
+def check_delay(settings: DiffusionConfig, task: Task) -> None:
+    """Raise BidError if a policy of a task cannot be trained for the simulated delay."""
+    most = task.horizon - task.observation_steps
+    if settings.simulated_delay > most:
+        raise BidError(
+            f"simulated_delay is {settings.simulated_delay}; valid for task '{task.name}' is up to {most}: a "
+            f"prediction has {most + 1} rows to execute, and the last must be left to decide"
+        )
+    if settings.roll_forward and not rolled_features(task):
+        raise BidError(
+            f"roll_forward is true, but task '{task.name}' observes nothing as it is commanded "
+            f"({', '.join(item.name for item in task.action)}), so no state can be rolled forward; valid is false"
+        )
 
 
 def plot_log(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
@@ -120,12 +137,14 @@ def train(
 
     Raises:
         RecordingError: the data set is missing, damaged, or does not fit the task.
-        BidError: ``out`` holds a run with another configuration, task or data, a checkpoint is damaged, the networks do
-            not fit the task, or there is no GPU for device ``cuda``.
+        BidError: ``out`` holds a run with another configuration, task or data, a checkpoint is damaged, the networks
+            or the simulated delay do not fit the task, or there is no GPU for device ``cuda``.
     """
     device = _device(config)
+    check_delay(config.diffusion, task)
     data_set = dataset if isinstance(dataset, Dataset) else Dataset.load(dataset)
-    data = TrainingData(data_set, task, config.action_reference)
+    simulated = config.diffusion.simulated_delay if config.diffusion.roll_forward else 0
+    data = TrainingData(data_set, task, config.action_reference, longest_delay=simulated)
     # Hold out whole demonstrations: the pieces of one demonstration that a gap cut are very similar.
     owner = data_set.demonstrations
     held = held_out_episodes(int(owner[-1]) + 1, config.validation_share, config.seed)[owner]

@@ -84,6 +84,8 @@ class Capabilities:
         starts: whether sampling can start from a chunk, so that decoders may warm-start.
         gradients: whether samples can be drawn towards a chunk: ``sample`` then takes an argument ``guidance``,
             :class:`bid_ros.decoding.Guidance` or None.
+        simulated_delay: the longest delay, in steps, that it was trained for; 0: none. Above 0 ``encode`` takes an
+            argument ``committed``, :attr:`bid_ros.decoding.Proposal.committed`, and its chunks begin with those rows.
         made_up_rows: first rows of a chunk that only fill the shape: rows of the past, not predicted.
         history: observed steps that it wants, None for those that the task says.
         instruct: asks with another text of the task from now on, an empty one stands for the policy's own; returns the
@@ -93,6 +95,7 @@ class Capabilities:
 
     starts: bool = True
     gradients: bool = False
+    simulated_delay: int = 0
     made_up_rows: int = 0
     history: History | None = None
     instruct: Callable[[str], str] | None = None

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -166,15 +166,16 @@ class DecisionMaker:
         layout = task.dt_ns, task.observation_steps, task.horizon, task.action_dim
         most = task.horizon - task.observation_steps  # a longer delay leaves nothing to decide
         delay = None if self.delay is None else min(self.delay, most)
-        made_up = self._policy.capabilities.made_up_rows
-        request = DecodeRequest(observation.stamp_ns, *layout, delay=delay, made_up=made_up)
+        can = self._policy.capabilities
+        request = DecodeRequest(observation.stamp_ns, *layout, delay=delay, made_up=can.made_up_rows)
         proposal = self._decoder.propose(request)
         if proposal.strong == 0:
             return None
         limit = proposal.strong if self.limit is None else self.limit
         strong, weak = min(proposal.strong, limit), min(proposal.weak, limit) if self._weak else 0
         begin = self._clock()
-        encoded = self._policy.encode(observation, weak=weak > 0)
+        known: dict[str, Any] = {"committed": proposal.committed} if can.simulated_delay else {}
+        encoded = self._policy.encode(observation, weak=weak > 0, **known)
         took_ns = self._clock() - begin
         how = proposal.start, proposal.start_mode, proposal.guidance
         return Draft(request, encoded, strong, weak, self._rng, *how, encode_ns=took_ns)
@@ -216,14 +217,14 @@ def check_decoder(decoder: Decoder, policy: Policy) -> None:
     if decoder.needs.starts and not policy.capabilities.starts:
         raise DecodingError(
             f"decoder '{decoder.name}' starts from its last decision, which this policy cannot: its family samples "
-            "from noise alone, its server is not one of bid serve, or the space of its bundle has no exact way back; "
-            "valid is a decoder that starts from noise"
+            "from noise alone, it rolls the state forward, its server is not one of bid serve, or the space of its "
+            "bundle has no exact way back; valid is a decoder that starts from noise"
         )
     if decoder.needs.gradients and not policy.capabilities.gradients:
         raise DecodingError(
             f"decoder '{decoder.name}' needs the network's gradient, which runtime '{policy.runtime}' has not; "
-            "valid is runtime torch, also behind bid serve (then bid remote again), with a diffusion policy that "
-            "rk4 does not sample, and whose space, if it has one, goes back row by row"
+            "valid is runtime torch, also behind bid serve (then bid remote again), with a diffusion policy that rolls "
+            "no state forward, that rk4 does not sample, and whose space, if it has one, goes back row by row"
         )
 
 

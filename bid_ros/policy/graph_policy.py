@@ -20,6 +20,7 @@ from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Array, Bundle, Graphs
+from bid_ros.policy.committed import continued
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
 from bid_ros.policy.runtimes.registry import build_runtime
 
@@ -117,6 +118,8 @@ class Encoded:
         weak: the same of the weak policy, None if it was not asked for.
         anchor: ``(D,)``, offset that is added to predicted actions, task units.
         low, high: ``(D,)``, bounds that the sums are clipped to, task units.
+        committed: ``(n, D)``, first rows of every chunk, task units. None: a chunk is predicted as a whole.
+        delay: rows by which the predicted chunks begin later, because the state was rolled forward.
     """
 
     strong: Any
@@ -124,11 +127,16 @@ class Encoded:
     anchor: Array
     low: Array
     high: Array
+    committed: Array | None = None
+    delay: int = 0
 
     def place(self, predicted: Array) -> Array:
-        """Return predicted actions ``(..., D)`` with the offset added and clipped, in task units."""
+        """Return predicted actions ``(..., D)`` with the offset added and clipped, in task units.
+
+        With committed rows they are whole chunks ``(..., H, D)``, which begin with these.
+        """
         placed: Array = np.clip(predicted + self.anchor, self.low, self.high)
-        return placed
+        return placed if self.committed is None else continued(self.committed, placed, self.delay)
 
 
 class ObservationEncoder:

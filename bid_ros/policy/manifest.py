@@ -23,7 +23,10 @@ from bid_ros.policy.spaces.config import Space
 MAX_FILE_BYTES: Final = 10_000_000
 MAX_BUNDLE_BYTES: Final = 20_000_000
 # Fields of a family's section that older versions refuse: they are left out where they have their defaults.
-LATER: Final = ("beta_start", "beta_end", "kept_noise", "starts", "gradients", "most_samples", "integration")
+LATER: Final = (
+    *("beta_start", "beta_end", "kept_noise", "starts", "gradients", "most_samples", "integration"),
+    *("simulated_delay", "roll_forward"),
+)
 
 
 def write_bundle_manifest(

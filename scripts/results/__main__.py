@@ -26,6 +26,8 @@ MADE: Final[dict[str, tuple[str, str]]] = {
     "pusht-progress": ("results/pusht-families.md", "when the block covers its mark, and how long the agent rests"),
     "history": ("results/pusht-families.md", "policies that look back 1 to 10 steps, and their rollouts"),
     "history-table": ("results/pusht-families.md", "their table and picture from docs/results/data; --check"),
+    "delays": ("how-to/train.md", "policies trained for delays, decoders that know of them, and their rollouts"),
+    "delays-table": ("how-to/train.md", "their table"),
     "few-steps": ("results/latency.md", "samples with fewer denoising steps"),
     "offline-prediction": ("results/offline-prediction.md", "does offline evaluation rank decoders as episodes do"),
     "imported-latency": ("results/latency.md", "time of a decision of imported policies"),

@@ -52,7 +52,7 @@ def test_the_target_is_the_velocity_of_a_straight_path(forked, make_config):
     trainer = DiffusionTrainer(task, data, windows, windows[:0], config, torch.device("cpu"))
     seen = {}
 
-    def losses(batch, noisy, level, target):
+    def losses(batch, noisy, level, target, prefix_rows):
         seen.update(clean=batch.actions, noisy=noisy, level=level, target=target)
         return {"loss": torch.zeros(())}
 

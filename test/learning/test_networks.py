@@ -8,7 +8,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.feature import Feature
 from bid_ros.learning import NetworkConfig
 from bid_ros.learning.graphs import encoding_roles, random_feeds, write_encoding
-from bid_ros.learning.networks import Denoiser, ImageEncoder, PolicyNetworks, SpatialSoftmax
+from bid_ros.learning.networks import ImageEncoder, PolicyNetworks, SpatialSoftmax
 from bid_ros.policy.graph_policy import FrameEncoder, ObservationEncoder
 from bid_ros.policy.runtimes.registry import build_runtime
 
@@ -26,27 +26,6 @@ def test_images_of_any_size(height: int, width: int) -> None:
     points = ImageEncoder(height, width, SMALL)(torch.rand(2, 3, height, width) - 0.5)
     assert points.shape == (2, 16)
     assert points.abs().max() <= 1
-
-
-def test_one_condition_for_all_samples_equals_one_for_each() -> None:
-    denoiser = Denoiser(8, 4, SMALL).eval()
-    sample, condition = torch.randn(5, 8, 4), torch.randn(1, 32)
-    shared = denoiser(sample, torch.tensor([7]), condition)
-    repeated = denoiser(sample, torch.full((5,), 7), condition.expand(5, -1))
-    torch.testing.assert_close(shared, repeated, atol=1e-5, rtol=1e-5)
-
-
-def test_denoiser_listens_to_step_and_condition() -> None:
-    denoiser = Denoiser(8, 4, SMALL).eval()
-    sample, condition = torch.randn(2, 8, 4), torch.randn(1, 32)
-    base = denoiser(sample, torch.tensor([7]), condition)
-    assert (denoiser(sample, torch.tensor([90]), condition) - base).abs().max() > 1e-4
-    assert (denoiser(sample, torch.tensor([7]), -condition) - base).abs().max() > 1e-4
-
-
-def test_a_horizon_that_cannot_be_halved_is_refused() -> None:
-    with pytest.raises(BidError, match="horizon is 9; valid for 2 widths is a multiple of 2"):
-        Denoiser(9, 4, SMALL)
 
 
 def test_a_feature_whose_name_the_graph_uses_is_refused(make_task) -> None:

@@ -14,6 +14,7 @@ consistency sampling begins anew with fresh noise: it moves A by tau' clean'. Th
 """
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -40,6 +41,7 @@ def guided(
     target: NDArray[np.floating],
     weights: NDArray[np.floating],
     clip: float,
+    further: Mapping[str, NDArray[Any]] = MappingProxyType({}),
 ) -> Denoise:
     """Return a denoiser whose predicted clean chunks are drawn towards a target.
 
@@ -50,6 +52,7 @@ def guided(
         target: ``(H, D)``, normalised.
         weights: ``(H,)``, W.
         clip: beta.
+        further: other inputs of the network.
     """
     scales = guidance_scales(sampler, clip)
     visited = {int(step.timestep[0]): (step, scale) for step, scale in zip(sampler.steps, scales, strict=True)}
@@ -61,6 +64,7 @@ def guided(
             "sample": np.ascontiguousarray(sample),
             "step": timestep,
             "condition": condition,
+            **further,
         }
         output, pull_back = denoiser.linearise(feeds, "sample")
         predicted = step.from_sample * sample + step.from_output * output

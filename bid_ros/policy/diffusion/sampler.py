@@ -65,6 +65,10 @@ class DiffusionConfig:
             ``clipped`` chunk (preferred), or the ``predicted`` noise, as the published Diffusion Policy does.
         integration: of ``flow``: Euler's method, or ``rk4``, see :func:`bid_ros.policy.diffusion.steps.runge_kutta`.
             The latter clips nothing, and its samples cannot be guided.
+        simulated_delay: the longest delay, in steps, that training simulated: by so much a policy knows what is
+            executed meanwhile, see :mod:`bid_ros.policy.committed`. 0: none.
+        roll_forward: it knows that from the observed state, which is rolled forward. Otherwise the executed rows are
+            given.
 
     Raises:
         BundleError: a value is outside its range.
@@ -82,6 +86,15 @@ class DiffusionConfig:
     beta_end: Share = 0.02
     kept_noise: KeptNoise = "clipped"
     integration: Integration = "euler"
+    simulated_delay: Annotated[int, Field(ge=0)] = 0
+    roll_forward: bool = False
+
+    @property
+    def clean_step(self) -> int | None:
+        """Training time step of rows that are given clean, next to the least noisy one. None: none are given."""
+        if not self.simulated_delay or self.roll_forward:
+            return None
+        return self.train_steps if self.sampler == "flow" else -1
 
     @property
     def calls(self) -> int:
@@ -104,6 +117,8 @@ class DiffusionConfig:
                 f"diffusion: sampling_steps of a flow is {self.sampling_steps}; valid is a divisor of train_steps, "
                 f"{self.train_steps}"
             )
+        if self.roll_forward and not self.simulated_delay:
+            raise BundleError("diffusion: roll_forward is true with simulated_delay 0; valid is that with 1 or more")
         stride = self.train_steps // self.sampling_steps
         if self.integration == "rk4" and (self.sampler != "flow" or self.clip is not None or stride % 2):
             raise BundleError(

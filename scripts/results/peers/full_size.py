@@ -10,8 +10,9 @@ from torch import nn
 
 from bid_ros.core.task import Task
 from bid_ros.learning.config import NetworkConfig
+from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.graphs import encoding_roles, write_denoiser, write_encoding
-from bid_ros.learning.networks import Denoiser, SpatialSoftmax
+from bid_ros.learning.networks import SpatialSoftmax
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.normalise import LinearNormaliser
