@@ -100,6 +100,8 @@ def run_scene(options: argparse.Namespace) -> int:
     from bid_ros.policy.bundle import bundled_task
 
     name = options.bench
+    if name != PUSHT and any(options.jump):
+        raise BidError(f"{name}: jump is {', '.join(map(str, options.jump))}; valid is 0: only Push-T's block jumps")
     pool = WorkerPool(options.workers, options.ray)
     check_extra("bench", "the bench", "tqdm", "onnx")
     if name == PUSHT:
@@ -108,8 +110,6 @@ def run_scene(options: argparse.Namespace) -> int:
     scene.make(0.0)  # its simulator may be missing: before long work
     if options.ray:
         check_extra("ray", "--ray", "ray")
-    if name != PUSHT and any(options.jump):
-        raise BidError(f"{name}: jump is {', '.join(map(str, options.jump))}; valid is 0: only Push-T's block jumps")
     bundle = options.bundle or _shipped(name)
     made_for = "" if options.task else bundled_task(_bundle(bundle))
     task = _seen(task_of(options.task, made_for, bundle), name)

@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 VERSIONS: Final = ("1.4", "1.5")  # of robosuite
 CONTROLLER: Final = "OSC_POSE"
 STEP_M, STEP_RAD = 0.05, 0.5  # that an action of 1 stands for
+SAME_M: Final = 0.01  # values of one row may be of moments 2 ms apart
 # From the hand, whose rotation is observed, to the grip site, which the controller moves: -90 degrees about z.
 SITE: Final = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
@@ -53,9 +54,13 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
         rate = "an unknown number of" if contents.rate_hz is None else f"{contents.rate_hz:g}"
         raise RecordingError(f"robomimic data {path}: {rate} rows a second; valid is {RATE_HZ}")
     has = {column.name: column.shape for column in contents.columns}
-    for name in OBSERVED:
-        if name not in has:
-            raise RecordingError(f"robomimic data {path} lacks 'obs/{name}'; needed are {', '.join(OBSERVED)}")
+    for item in task.observation:
+        if item.name not in has:
+            raise RecordingError(f"robomimic data {path} lacks 'obs/{item.name}'; needed are {', '.join(OBSERVED)}")
+        if has[item.name] != item.shape:
+            raise RecordingError(
+                f"robomimic data {path}: 'obs/{item.name}' has rows of {has[item.name]}; valid is {item.shape}"
+            )
     if contents.action.shape != (7,):
         raise RecordingError(f"robomimic data {path}: actions are {contents.action.shape}; valid is (7,)")
     try:
@@ -69,8 +74,7 @@ def _joined(source: RobomimicSource, absolute: bool, task: Task) -> Dataset:
     actions: list[Array] = []
     for number, episode in enumerate(source.episodes(names=set(OBSERVED))):
         shown = {name: episode.observations[name].astype(np.float64) for name in OBSERVED}
-        if task.name == "lift":
-            _check_object(shown, number)
+        _check_object(shown, number, TASKS[task.name])
         seen.append(shown)
         actions.append(_poses(shown, episode.actions.astype(np.float64), absolute))
     lengths = [len(item) for item in actions]
@@ -98,13 +102,15 @@ def _poses(shown: Mapping[str, Array], actions: Array, absolute: bool) -> Array:
     return np.concatenate([places, matrix_to_6d(turns), actions[:, 6:]], axis=1)
 
 
-def _check_object(shown: Mapping[str, Array], number: int) -> None:
-    """Raise RecordingError unless the object's last values lead from the tool to it, as robosuite 1.4 on has them."""
-    cube, way = shown["object"][:, :3], shown["object"][:, 7:10]
-    if not np.allclose(cube - shown["robot0_eef_pos"], way, atol=5e-3):
+def _check_object(shown: Mapping[str, Array], number: int, task: RobomimicTask) -> None:
+    """Raise RecordingError unless the values of the object are in the order that the simulator has them in here."""
+    place, way = (shown["object"][:, at : at + 3] for at in (task.object_at, task.way_at))
+    found = place - shown["robot0_eef_pos"]
+    in_hand = np.einsum("tji,tj->ti", matrix_from_quaternion(shown["robot0_eef_quat"]), found)
+    if not any(np.allclose(way, each, atol=SAME_M) for each in (found, in_hand)):
         raise RecordingError(
-            f"in demo {number} 'object' does not lead from the tool to the cube, so another version wrote the file; "
-            f"valid are robosuite {' and '.join(VERSIONS)}"
+            f"in demo {number} 'object' does not say the way from the tool to the object where it is expected, so "
+            f"another version wrote the file; valid are robosuite {' and '.join(VERSIONS)}"
         )
 
 

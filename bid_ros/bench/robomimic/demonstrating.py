@@ -6,15 +6,17 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.bench.robomimic.catalogue import LIFT
+from bid_ros.bench.robomimic.can import can
+from bid_ros.bench.robomimic.catalogue import CAN, LIFT, SQUARE
 from bid_ros.bench.robomimic.env import RATE_HZ, RobomimicEnv
 from bid_ros.bench.robomimic.lift import lift
-from bid_ros.bench.robomimic.operator import Array, Motion, Operator
+from bid_ros.bench.robomimic.scripted_operator import Array, Motion, ScriptedOperator
+from bid_ros.bench.robomimic.square import square
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.recording.dataset import Dataset, joined
 
-SCRIPTS: Final[Mapping[str, Callable[[Operator], Motion]]] = {LIFT: lift}
+SCRIPTS: Final[Mapping[str, Callable[[ScriptedOperator], Motion]]] = {LIFT: lift, CAN: can, SQUARE: square}
 MOST_DEMONSTRATIONS: Final = 10_000
 """Each tries a seed of its own. Episodes of a comparison begin at seed 100,000."""
 ATTEMPTS: Final = 3  # for each demonstration that is wanted
@@ -33,7 +35,7 @@ def demonstrate(env: RobomimicEnv, task: Task, seed: int) -> Dataset | None:
         seed: of the scene and of the operator.
     """
     state = env.reset(seed)
-    operator = Operator(state, np.random.default_rng((seed, _STREAM)))
+    operator = ScriptedOperator(state, np.random.default_rng((seed, _STREAM)), env.task)
     shown: list[Mapping[str, Array]] = []
     actions: list[Array] = []
     done = False

@@ -103,6 +103,13 @@ def no_object(file):
     del file["data/demo_1/obs/object"]
 
 
+def short_object(file):
+    for number in range(2):
+        values = file[f"data/demo_{number}/obs/object"][:, :9]
+        del file[f"data/demo_{number}/obs/object"]
+        file[f"data/demo_{number}/obs/object"] = values
+
+
 def other_way(file):
     file["data/demo_1/obs/object"][:, 7:10] *= -1
 
@@ -120,7 +127,11 @@ def no_settings(file):
         (settings(rate=10), None, "10 rows a second; valid is 20"),
         (settings(type="JOINT_POSITION"), None, "controller is 'JOINT_POSITION'; valid is OSC_POSE"),
         (settings(), no_object, "lacks 'obs/object'; needed are object, robot0_eef_pos"),
-        (settings(), other_way, "in demo 1 'object' does not lead from the tool to the cube, so another version"),
+        (
+            settings(),
+            other_way,
+            "in demo 1 'object' does not say the way from the tool to the object where it is expected",
+        ),
         (settings(), no_settings, "does not say what made it"),
     ],
 )

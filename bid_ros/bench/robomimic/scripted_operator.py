@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.bench.robomimic.catalogue import RobomimicTask
 from bid_ros.bench.robomimic.env import RATE_HZ, ManipulationState
-from bid_ros.core.rotation import matrix_to_6d
+from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 
 Array = NDArray[np.float64]
 Motion = Iterator[Array]
@@ -64,12 +65,13 @@ def draw_skill(random: np.random.Generator) -> Skill:
     )
 
 
-class Operator:
+class ScriptedOperator:
     """Holds the set-point of the tool and moves it. Its motions are generators of actions.
 
     Args:
         state: at the start of the episode.
         random: what differs from one operator to another, and within an episode, is drawn from it.
+        task: says where the object's place stands in what is observed.
 
     Attributes:
         state: the newest; whoever takes the actions sets it after each step.
@@ -77,8 +79,9 @@ class Operator:
         random: as given.
     """
 
-    def __init__(self, state: ManipulationState, random: np.random.Generator) -> None:
+    def __init__(self, state: ManipulationState, random: np.random.Generator, task: RobomimicTask) -> None:
         self.state, self.random, self.skill = state, random, draw_skill(random)
+        self._at = task.object_at
         self._place = np.array(state.shown["robot0_eef_pos"])
         self._yaw, self._gripper, self._shake = 0.0, OPEN, np.zeros(3)
 
@@ -91,6 +94,17 @@ class Operator:
     def yaw(self) -> float:
         """Turn of the set-point about the vertical, rad."""
         return self._yaw
+
+    @property
+    def object_place(self) -> Array:
+        """``(3,)`` where the object is, m."""
+        return np.asarray(self.state.shown["object"][self._at : self._at + 3])
+
+    @property
+    def object_heading(self) -> float:
+        """Turn about the vertical, rad, of the object's x axis."""
+        axis = matrix_from_quaternion(self.state.shown["object"][self._at + 3 : self._at + 7])[:, 0]
+        return float(np.arctan2(axis[1], axis[0]))
 
     @property
     def opening(self) -> float:
