@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 task=$1
 demonstrations=${2:-}
 out=${3:-data/$task}
-steps=${4:-6000}
+steps=${4:-4000}
 bid=${BID:-.venv/bin/bid}
 simulating=${SIMULATING_BID:-.venv-benchmarks/bin/bid}
 
