@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-LIFT, CAN, SQUARE = "lift", "can", "square"
+LIFT: Final = "lift"
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,4 @@ class RobomimicTask:
     centre: tuple[float, float, float]
 
 
-TASKS: Final = {
-    item.name: item
-    for item in (
-        RobomimicTask(LIFT, "Lift", 10, 0, 7, (-0.05, 0.0, 0.9)),
-        RobomimicTask(CAN, "PickPlaceCan", 14, 7, 0, (0.1, 0.05, 0.9)),
-        RobomimicTask(SQUARE, "NutAssemblySquare", 14, 7, 0, (0.05, 0.05, 0.9)),
-    )
-}
+TASKS: Final = {item.name: item for item in (RobomimicTask(LIFT, "Lift", 10, 0, 7, (-0.05, 0.0, 0.9)),)}
