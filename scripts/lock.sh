@@ -33,6 +33,6 @@ grep '^openpi-' develop.in >>"$work/develop.lock"
 } >"$work/ros.lock"
 {
   echo "# Made by scripts/lock.sh from benchmarks.in: an environment of its own."
-  resolve --python-version 3.11 benchmarks.in
+  resolve --python-version 3.11 --override robosuite.txt benchmarks.in | grep -v "sys_platform == 'none'"
 } >"$work/benchmarks.lock"
 mv "$work"/*.lock .

@@ -24,6 +24,7 @@ ALLOWED = (
     r"its controller takes no joints",
     r"pyrealsense2 is not installed",
     r"gymnasium-robotics is not installed",
+    r"robosuite is not installed",
 )
 
 

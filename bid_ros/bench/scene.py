@@ -1,13 +1,15 @@
-"""What the bench asks of a simulated task. Push-T is one, the door another; tests bring a smaller one."""
+"""What the bench asks of a simulated task: Push-T, the door, those of robomimic; tests bring a smaller one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.bench.robomimic.catalogue import TASKS
 from bid_ros.core.task import Task
 
 Array = NDArray[np.float64]
@@ -82,5 +84,16 @@ def door_scene() -> BenchScene:
     return BenchScene("door", DoorEnv, observation_values, score, render)
 
 
-SCENES: Final[Mapping[str, Callable[[], BenchScene]]] = {"pusht": pusht_scene, "door": door_scene}
+def robomimic_scene(name: str) -> BenchScene:
+    """Return a task of robomimic, whose simulator is only imported when asked for."""
+    from bid_ros.bench.robomimic.env import RobomimicEnv, observation_values, render, score
+
+    return BenchScene(name, partial(RobomimicEnv, name), observation_values, score, partial(render, name))
+
+
+SCENES: Final[Mapping[str, Callable[[], BenchScene]]] = {
+    "pusht": pusht_scene,
+    "door": door_scene,
+    **{name: partial(robomimic_scene, name) for name in TASKS},
+}
 """The benches by name."""

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from bid_ros.bench.robomimic.catalogue import TASKS
 from bid_ros.commands.arguments import WithDefaults, add_decoders, add_list
+from bid_ros.commands.bench_demos import add_demos_parser
 from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
 from bid_ros.commands.tasks import task_of, task_path
 from bid_ros.core.errors import BidError
@@ -30,13 +32,15 @@ def add_parser(verbs: Any) -> None:
     parts = bench.add_subparsers(title="benches", dest="bench", required=True, metavar="BENCH")
     _add_scenes(parts)
     add_diagnostic_parser(parts)
+    add_demos_parser(parts)
     data = parts.add_parser("data", help="turn the human demonstrations of a bench into a data set")
     data.add_argument(
         "file",
         help="pusht_cchi_v7_lowdim.npz, as Diffusion Policy publishes it (Chi et al., 2023), or adroit_door_human.npz, "
-        "of hand_dapg (Rajeswaran et al., 2018)",
+        "of hand_dapg (Rajeswaran et al., 2018), or low_dim_v15.hdf5, of robomimic (Mandlekar et al., 2021)",
     )
-    data.add_argument("--task", default=PUSHT, help="pusht, pusht_history or door (default pusht)")
+    names = f"pusht, pusht_history, door or {', '.join(TASKS)} (default pusht)"
+    data.add_argument("--task", default=PUSHT, help=names)
     data.add_argument("-o", "--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
     data.set_defaults(run=run_data)
 
@@ -44,11 +48,11 @@ def add_parser(verbs: Any) -> None:
 def _add_scenes(parts: Any) -> None:
     pusht = parts.add_parser(
         PUSHT,
-        aliases=[DOOR],
-        help="closed- and open-loop rollouts of Push-T, or of Adroit's door",
+        aliases=[DOOR, *TASKS],
+        help="closed- and open-loop rollouts of Push-T, of Adroit's door, or of a task of robomimic",
         description="Roll out every combination of the comma lists on the same starts. The same seeds give the same "
-        "numbers, whatever --batch and --workers are. Running the command again goes on where it stopped. The door "
-        "takes neither --drift nor --jump.",
+        "numbers, whatever --batch and --workers are. Running the command again goes on where it stopped. Only Push-T "
+        "takes --drift and --jump.",
         formatter_class=WithDefaults,
     )
     grid = pusht.add_argument_group("what is compared (comma lists)")
@@ -74,13 +78,13 @@ def _add_scenes(parts: Any) -> None:
     add_list(plan, "--seed", int, dest="seeds", default="1,2,3", help=starts)
     plan.add_argument("--steps", type=int, help="longest episode; full score ends it early (default: the task's)")
     run = pusht.add_argument_group("how it is run")
-    run.add_argument("--bundle", default="", help="folder of the policy (default: models/pusht or models/door)")
+    run.add_argument("--bundle", default="", help="folder of the policy (default: models/BENCH)")
     run.add_argument("--task", default="", help="name or path of the task file (default: what the bundle is of)")
     run.add_argument("--runtime", default="auto", help="auto, openvino, onnx or torch")
     run.add_argument("--batch", type=int, default=32, help="most environments in one network call")
     run.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes, each with one thread")
     run.add_argument("--ray", default="", metavar="ADDRESS", help="run on a Ray cluster instead; local starts one")
-    run.add_argument("-o", "--out", default="", help="folder of results (default: runs/pusht, runs/door)")
+    run.add_argument("-o", "--out", default="", help="folder of results (default: runs/BENCH)")
     run.add_argument("--json", action="store_true", help="print summary.json on standard output")
     pusht.set_defaults(run=run_scene)
 
@@ -96,6 +100,8 @@ def run_scene(options: argparse.Namespace) -> int:
     from bid_ros.policy.bundle import bundled_task
 
     name = options.bench
+    if name != PUSHT and any(options.jump):
+        raise BidError(f"{name}: jump is {', '.join(map(str, options.jump))}; valid is 0: only Push-T's block jumps")
     pool = WorkerPool(options.workers, options.ray)
     check_extra("bench", "the bench", "tqdm", "onnx")
     if name == PUSHT:
@@ -104,7 +110,7 @@ def run_scene(options: argparse.Namespace) -> int:
     scene.make(0.0)  # its simulator may be missing: before long work
     if options.ray:
         check_extra("ray", "--ray", "ray")
-    bundle = options.bundle or f"models/{name}"
+    bundle = options.bundle or _shipped(name)
     made_for = "" if options.task else bundled_task(_bundle(bundle))
     task = _seen(task_of(options.task, made_for, bundle), name)
     cells = build_cells(task, grid_lists(options))
@@ -117,6 +123,17 @@ def run_scene(options: argparse.Namespace) -> int:
     print(json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(outcome.summaries))
     print(f"report: {out / REPORT}", file=sys.stderr)
     return 0
+
+
+def _shipped(name: str) -> str:
+    """Return the folder of a bench's own policy. Raises BidError with the line that makes one that is missing."""
+    folder = f"models/{name}"
+    try:
+        share(*Path(folder).parts)
+    except BidError as error:
+        how = f"make one with: scripts/train_robomimic.sh {name}" if name in TASKS else "valid is --bundle FOLDER"
+        raise BidError(f"the bench {name} has no policy: {error}; {how}") from error
+    return folder
 
 
 def _seen(task: Task, bench: str) -> Task:
@@ -149,9 +166,11 @@ def run_data(options: argparse.Namespace) -> int:
     """Write the data set."""
     from bid_ros.bench.door import data as door
     from bid_ros.bench.pusht import data as pusht
+    from bid_ros.bench.robomimic import data as robomimic
 
     out, task = Path(options.out), load_task(task_path(options.task))
-    dataset = (door if task.name == DOOR else pusht).human_dataset(options.file, task)
+    readers = {DOOR: door, **dict.fromkeys(TASKS, robomimic)}
+    dataset = readers.get(task.name, pusht).human_dataset(options.file, task)
     dataset.save(out)
     print(f"{out}: {dataset.episodes} episodes, {dataset.rows} rows, sha256 {dataset.sha256}", file=sys.stderr)
     return 0

@@ -13,7 +13,7 @@ from bid_ros.bench.cell import BenchPlan, build_cells, make_cell
 from bid_ros.bench.results import ROWS, read_rows
 from bid_ros.bench.summary import markdown
 from bid_ros.bench.sweep import run_bench, write_outcome
-from bid_ros.core.errors import BidError
+from bid_ros.core.errors import BidError, CameraError
 from bid_ros.core.worker_pool import WorkerPool
 
 TIMES = {"encode_ms", "sample_ms", "choose_ms", "world_ms", "trace"}
@@ -70,6 +70,18 @@ def test_a_stopped_bench_goes_on_and_gives_the_same(setup, tmp_path):
     assert (tmp_path / "parts" / ROWS).read_bytes().startswith(first)
     assert numbers(tmp_path / "whole") == numbers(tmp_path / "parts")
     assert [item.score for item in whole] == [item.score for item in parts]
+
+
+def draw_nothing(state):
+    raise CameraError("no offscreen OpenGL works here")
+
+
+def test_a_computer_that_draws_nothing_gets_its_numbers(setup, tmp_path, caplog):
+    blind = replace(setup, scene=replace(setup.scene, render=draw_nothing))
+    run_and_write(blind, tmp_path, BenchPlan(3, (1,), 15), cells_of(blind, noise=[0.0]))
+    page = (tmp_path / "report.html").read_text()
+    assert "No film: no offscreen OpenGL works here" in page and "data:image/gif" not in page
+    assert "the report has no film" in caplog.text
 
 
 def test_the_report_needs_nothing_else(setup, tmp_path):

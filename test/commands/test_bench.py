@@ -127,7 +127,15 @@ def test_a_bench_that_moved_says_where(capsys, name):
     )
 
 
-def test_a_door_without_its_simulator_says_how_to_get_it(tmp_path, capsys):
-    assert main(["bench", "door", "--episodes", "1", "--out", str(tmp_path / "out")]) == 2
-    assert "in an environment of its own; make it with: make benchmarks" in capsys.readouterr().err
+def test_what_lies_on_a_table_does_not_jump(tmp_path, capsys):
+    assert main(["bench", "lift", "--jump", "0,20", "--out", str(tmp_path / "out")]) == 2
+    assert "lift: jump is 0.0, 20.0; valid is 0: only Push-T's block jumps" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("arguments", [["door", "--episodes", "1"], ["lift", "--episodes", "1"], ["demos", "lift"]])
+def test_a_bench_without_its_simulator_says_how_to_get_it(tmp_path, capsys, arguments):
+    assert main(["bench", *arguments, "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err.strip().splitlines()
+    assert len(error) == 1 and "in an environment of its own; make it with: make benchmarks" in error[0]
     assert not (tmp_path / "out").exists()

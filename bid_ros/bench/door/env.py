@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bid_ros.bench.door.drawing import Drawing
+from bid_ros.bench.drawing import Drawing
 from bid_ros.core.errors import BidError
 
 Array = NDArray[np.float64]

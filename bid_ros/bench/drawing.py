@@ -1,5 +1,6 @@
-"""Pictures of the door's simulation, with whichever offscreen OpenGL works."""
+"""Pictures of a bench that MuJoCo simulates, with whichever offscreen OpenGL works."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ class Drawing:
     Args:
         model: MuJoCo's, of whichever version simulates it.
         size: width and height of a picture, px.
+        groups: of shapes that are drawn, MuJoCo's numbers; empty: those that MuJoCo draws by itself.
 
     Attributes:
         size: as given.
@@ -24,7 +26,7 @@ class Drawing:
         CameraError: no offscreen OpenGL works here.
     """
 
-    def __init__(self, model: Any, size: int) -> None:
+    def __init__(self, model: Any, size: int, groups: Sequence[int] = ()) -> None:
         import mujoco
 
         self.size, self._model, self._mujoco = size, model, mujoco
@@ -32,6 +34,8 @@ class Drawing:
         self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         self._scene, self._option = mujoco.MjvScene(model, maxgeom=MOST_SHAPES), mujoco.MjvOption()
+        if groups:
+            self._option.geomgroup[:] = [number in groups for number in range(len(self._option.geomgroup))]
         for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
             self._scene.flags[flag] = 0  # a film has 1,600 pictures: they would take most of the time
 

@@ -1,0 +1,30 @@
+"""Which tasks of robomimic there are, and what the simulator calls them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+LIFT: Final = "lift"
+
+
+@dataclass(frozen=True)
+class RobomimicTask:
+    """One task.
+
+    Attributes:
+        name: of the bench.
+        environment: name in robosuite, and in the files of demonstrations.
+        object_size: values of what is observed of the object.
+        object_at: index among them of its place; its quaternion follows.
+        way_at: index of the way from the tool to it, in the world's frame or in that of the hand.
+        centre: m, what a picture looks at.
+    """
+
+    name: str
+    environment: str
+    object_size: int
+    object_at: int
+    way_at: int
+    centre: tuple[float, float, float]
+
+
+TASKS: Final = {item.name: item for item in (RobomimicTask(LIFT, "Lift", 10, 0, 7, (-0.05, 0.0, 0.9)),)}

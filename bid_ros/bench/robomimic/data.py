@@ -1,0 +1,141 @@
+"""The public demonstrations by people: robomimic's files of low-dimensional observations, versions 1.4 and 1.5.
+
+Their actions are steps from where the tool is, -1 to 1 of 5 cm and half a radian. Diffusion Policy (Chi et al., RSS
+2023) turned them into the poses that the controller then aims at, and so does this module. No simulator is needed: the
+pose is that of the observation, moved by the step.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.bench.robomimic.catalogue import TASKS, RobomimicTask
+from bid_ros.bench.robomimic.env import OBSERVED, RATE_HZ
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.rotation import matrix_from_quaternion, matrix_from_vector, matrix_to_6d
+from bid_ros.core.task import Task
+from bid_ros.formats.robomimic import RobomimicSource
+from bid_ros.recording.dataset import Dataset
+
+Array = NDArray[np.float64]
+
+VERSIONS: Final = ("1.4", "1.5")  # of robosuite
+CONTROLLER: Final = "OSC_POSE"
+STEP_M, STEP_RAD = 0.05, 0.5  # that an action of 1 stands for
+SAME_M: Final = 0.01  # values of one row may be of moments 2 ms apart
+# From the hand, whose rotation is observed, to the grip site, which the controller moves: -90 degrees about z.
+SITE: Final = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+def human_dataset(path: str | Path, task: Task) -> Dataset:
+    """Read ``low_dim_v15.hdf5`` (Mandlekar et al., CoRL 2021) or one of version 1.4 as a data set for ``task``.
+
+    Row ``t`` holds what was seen at step ``t`` and the pose that the action then asked for.
+
+    Args:
+        path: of the file.
+        task: of the bench, such as ``config/lift.yaml``.
+
+    Raises:
+        RecordingError: the file is missing, damaged, of another task, version or rate, or of other features.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise RecordingError(f"robomimic data {path} does not exist")
+    source = RobomimicSource(path)
+    contents = source.contents
+    absolute = _check_made(path, TASKS[task.name])
+    if contents.rate_hz != task.rate_hz or task.rate_hz != RATE_HZ:
+        rate = "an unknown number of" if contents.rate_hz is None else f"{contents.rate_hz:g}"
+        raise RecordingError(f"robomimic data {path}: {rate} rows a second; valid is {RATE_HZ}")
+    has = {column.name: column.shape for column in contents.columns}
+    for item in task.observation:
+        if item.name not in has:
+            raise RecordingError(f"robomimic data {path} lacks 'obs/{item.name}'; needed are {', '.join(OBSERVED)}")
+        if has[item.name] != item.shape:
+            raise RecordingError(
+                f"robomimic data {path}: 'obs/{item.name}' has rows of {has[item.name]}; valid is {item.shape}"
+            )
+    if contents.action.shape != (7,):
+        raise RecordingError(f"robomimic data {path}: actions are {contents.action.shape}; valid is (7,)")
+    try:
+        return _joined(source, absolute, task)
+    except RecordingError as error:
+        raise RecordingError(f"robomimic data {path}: {error}") from error
+
+
+def _joined(source: RobomimicSource, absolute: bool, task: Task) -> Dataset:
+    seen: list[Mapping[str, Array]] = []
+    actions: list[Array] = []
+    for number, episode in enumerate(source.episodes(names=set(OBSERVED))):
+        shown = {name: episode.observations[name].astype(np.float64) for name in OBSERVED}
+        _check_object(shown, number, TASKS[task.name])
+        seen.append(shown)
+        actions.append(_poses(shown, episode.actions.astype(np.float64), absolute))
+    lengths = [len(item) for item in actions]
+    dataset = Dataset(
+        observations={name: np.concatenate([shown[name] for shown in seen]) for name in OBSERVED},
+        actions=np.concatenate(actions),
+        stamps_ns=np.concatenate([np.arange(rows, dtype=np.int64) * task.dt_ns for rows in lengths]),
+        episode_ends=np.cumsum(lengths, dtype=np.int64),
+        labels=("human",) * len(lengths),
+        seeds=np.arange(len(lengths), dtype=np.uint64),
+        task=task.name,
+        task_signature=task.signature(),
+    )
+    dataset.validate(task)
+    return dataset
+
+
+def _poses(shown: Mapping[str, Array], actions: Array, absolute: bool) -> Array:
+    """Return the actions ``(T, 10)`` of the bench for actions ``(T, 7)`` of the file."""
+    turns = matrix_from_vector(actions[:, 3:6] if absolute else STEP_RAD * np.clip(actions[:, 3:6], -1, 1))
+    places = actions[:, :3]
+    if not absolute:
+        turns = turns @ matrix_from_quaternion(shown["robot0_eef_quat"]) @ SITE
+        places = shown["robot0_eef_pos"] + STEP_M * np.clip(places, -1, 1)
+    return np.concatenate([places, matrix_to_6d(turns), actions[:, 6:]], axis=1)
+
+
+def _check_object(shown: Mapping[str, Array], number: int, task: RobomimicTask) -> None:
+    """Raise RecordingError unless the values of the object are in the order that the simulator has them in here."""
+    place, way = (shown["object"][:, at : at + 3] for at in (task.object_at, task.way_at))
+    found = place - shown["robot0_eef_pos"]
+    in_hand = np.einsum("tji,tj->ti", matrix_from_quaternion(shown["robot0_eef_quat"]), found)
+    if not any(np.allclose(way, each, atol=SAME_M) for each in (found, in_hand)):
+        raise RecordingError(
+            f"in demo {number} 'object' does not say the way from the tool to the object where it is expected, so "
+            f"another version wrote the file; valid are robosuite {' and '.join(VERSIONS)}"
+        )
+
+
+def _check_made(path: Path, task: RobomimicTask) -> bool:
+    """Return whether the actions of a file are poses. Raises RecordingError for another task or version."""
+    import h5py  # RobomimicSource has opened the file before
+
+    with h5py.File(path, "r") as file:
+        try:
+            about = json.loads(file["data"].attrs["env_args"])
+            name, settings = str(about["env_name"]), dict(about["env_kwargs"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise RecordingError(
+                f"robomimic data {path} does not say what made it (env_args); valid is robomimic's low_dim_v15.hdf5"
+            ) from error
+    if name != task.environment:
+        raise RecordingError(f"robomimic data {path} is of '{name}'; valid for {task.name} is {task.environment}")
+    version = str(about.get("env_version") or settings.get("env_version") or "unknown")
+    if not re.match(rf"({'|'.join(re.escape(item) for item in VERSIONS)})(\.|$)", version):
+        raise RecordingError(
+            f"robomimic data {path} was made with robosuite {version}; valid are {' and '.join(VERSIONS)}"
+        )
+    controller = settings.get("controller_configs")
+    controller = controller if isinstance(controller, dict) else {}
+    arm = dict(controller.get("body_parts", {})).get("right", controller)  # of version 1.5, or of 1.4
+    if (kind := arm.get("type")) != CONTROLLER:
+        raise RecordingError(f"robomimic data {path}: its controller is '{kind}'; valid is {CONTROLLER}")
+    return arm.get("input_type") == "absolute" or arm.get("control_delta") is False

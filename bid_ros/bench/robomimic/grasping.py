@@ -1,0 +1,89 @@
+"""How scripted operators grasp: on one of several paths, with a choice of turns, with misses and what mends them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from bid_ros.bench.robomimic.scripted_operator import CLOSED, OPEN, SETTLE_S, Array, Motion, ScriptedOperator
+
+PATHS: Final = ("over", "left", "right", "low")
+FARTHEST_YAW: Final = np.deg2rad(110.0)  # to which the wrist turns
+ABOVE: Final = 0.07  # m over the object where the descent begins
+CLOSE_S: Final = 0.5
+UP: Final = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True)
+class Grasp:
+    """Where an object is grasped.
+
+    Attributes:
+        place: of the object as it is now, m.
+        yaws: turns of the tool, rad, at which its fingers close on the object as it is now.
+        held: m; closed fingers that are further apart hold it.
+    """
+
+    place: Callable[[ScriptedOperator], Array]
+    yaws: Callable[[ScriptedOperator], Array]
+    held: float
+
+
+def reachable(yaws: Array) -> Array:
+    """Return those of turns, rad, that the wrist reaches."""
+    return np.asarray(yaws[np.abs(yaws) < FARTHEST_YAW])
+
+
+def grasp(operator: ScriptedOperator, how: Grasp) -> Motion:
+    """Grasp the object, and again as long as it was missed."""
+    yaws = how.yaws(operator)
+    weights = np.exp(-np.abs(yaws) / np.deg2rad(45.0))  # people take the nearest more often, but not always
+    yaw = float(operator.random.choice(yaws, p=weights / weights.sum()))
+    yield from _approach(operator, how, yaw)
+    first = True
+    while True:
+        missed = operator.random.uniform() < operator.skill.miss * (1.0 if first else 0.4)
+        yield from _close(operator, how, yaw, missed)
+        if operator.opening > how.held:
+            break
+        first = False
+        yield from operator.wait(operator.skill.notice)
+        yield from operator.grip(OPEN, operator.random.uniform(0.0, 0.3))
+        yield from operator.move(how.place(operator) + operator.random.uniform(0.04, 0.08) * UP)
+        yaws = how.yaws(operator)  # the object may have been turned
+        yaw = float(yaws[np.abs(yaws - operator.yaw).argmin()])
+        yield from operator.hesitate()
+    yield from operator.hesitate()
+
+
+def _approach(operator: ScriptedOperator, how: Grasp, yaw: float) -> Motion:
+    """Come to the object on one of several paths."""
+    random, path = operator.random, operator.random.choice(PATHS)
+    yield from operator.wait(random.uniform(0.0, operator.skill.longest_pause))
+    aside = random.uniform(0.05, 0.11)
+    if path in ("left", "right"):
+        side = np.array([0.0, aside if path == "left" else -aside, 0.0])
+        between = (operator.place + how.place(operator) + ABOVE * UP) / 2 + side
+        yield from operator.move(between, yaw * random.uniform(0.2, 0.8))
+    elif path == "low":
+        yield from operator.move(how.place(operator) + np.array([-aside, 0.0, 0.05]), yaw)  # from the robot's side
+    yield from operator.hesitate()
+    yield from operator.move(how.place(operator) + ABOVE * random.uniform(0.7, 1.3) * UP, yaw)
+    yield from operator.hesitate()
+
+
+def _close(operator: ScriptedOperator, how: Grasp, yaw: float, missed: bool) -> Motion:
+    """Go down and close the fingers: on the object, or where it is not."""
+    random, skill = operator.random, operator.skill
+    aim = np.append(random.normal(0.0, skill.aim, 2), random.normal(0.0, 0.003))
+    pace = random.uniform(0.5, 0.9)
+    if missed and random.uniform() < 0.5:
+        aim[2] += random.uniform(0.035, 0.06)  # too early
+    elif missed:
+        # Beside it, across the way in which the fingers close: they pass it and find nothing.
+        side = random.choice([-1.0, 1.0]) * random.uniform(0.036, 0.055)
+        aim[:2] += side * np.array([np.cos(yaw), np.sin(yaw)])
+    yield from operator.move(how.place(operator) + aim, yaw, pace)
+    yield from operator.wait(SETTLE_S * random.uniform(0.2, 1.2))
+    yield from operator.grip(CLOSED, CLOSE_S * random.uniform(0.8, 1.3))

@@ -1,0 +1,55 @@
+"""``bid bench demos``: demonstrations of scripted operators for a task of robomimic."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from bid_ros.bench.robomimic.catalogue import TASKS
+from bid_ros.commands.tasks import task_path
+from bid_ros.core.extras import check_extra
+from bid_ros.core.task import load_task
+
+
+def add_demos_parser(parts: Any) -> None:
+    """Add ``demos`` to the benches."""
+    demos = parts.add_parser(
+        "demos",
+        help="make demonstrations of scripted operators",
+        description="Let scripted operators do a task, and write the data set of their demonstrations. They differ in "
+        "strategy, speed and skill, pause, miss and recover; they are no people. Running the command again goes on "
+        "where it stopped. The same count gives the same demonstrations.",
+    )
+    demos.add_argument("task", choices=tuple(TASKS), help=f"of {', '.join(TASKS)}")
+    demos.add_argument("--count", type=int, default=200, help="demonstrations (default 200)")
+    demos.add_argument("-o", "--out", default="", help="file to write (default data/TASK/dataset.npz)")
+    demos.add_argument("--json", action="store_true", help="print what was made as JSON")
+    demos.set_defaults(run=run_demos)
+
+
+def run_demos(options: argparse.Namespace) -> int:
+    """Write the demonstrations."""
+    check_extra("bench", "the bench", "tqdm")
+    from tqdm import tqdm
+
+    from bid_ros.bench.robomimic.demonstrating import record
+    from bid_ros.bench.robomimic.env import RobomimicEnv
+
+    out, task = Path(options.out or f"data/{options.task}/dataset.npz"), load_task(task_path(options.task))
+    env, began = RobomimicEnv(options.task), time.monotonic()
+    with tqdm(total=options.count, desc=options.task, file=sys.stderr) as bar:
+
+        def show(done: int, tried: int) -> None:
+            bar.set_postfix(attempts=tried, refresh=False)
+            bar.update(done - bar.n)
+
+        dataset = record(env, task, options.count, out, show)
+    dataset.save(out)
+    seconds = round(time.monotonic() - began, 1)
+    print(f"{out}: {dataset.episodes} scripted demonstrations, {dataset.rows} rows, {seconds} s", file=sys.stderr)
+    if options.json:
+        found = {"out": str(out), "demonstrations": dataset.episodes, "rows": dataset.rows, "sha256": dataset.sha256}
+        print(json.dumps({**found, "seconds": seconds}))
+    return 0

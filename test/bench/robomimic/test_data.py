@@ -1,0 +1,147 @@
+"""The public demonstrations of robomimic: files of the same layout, made here."""
+
+from __future__ import annotations
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from bid_ros.bench.robomimic.data import human_dataset
+from bid_ros.cli import main
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.rotation import matrix_from_6d
+from bid_ros.core.task import load_task
+
+# The hand points down, its x axis forward; the fingers are 8 cm apart.
+DOWN = [1.0, 0.0, 0.0, 0.0]
+ARM = {"type": "OSC_POSE", "input_max": 1, "input_min": -1, "output_max": [0.05] * 3 + [0.5] * 3, "kp": 150}
+
+
+@pytest.fixture
+def task(root):
+    return load_task(root / "config" / "lift.yaml")
+
+
+def settings(version="1.5.1", name="Lift", rate=20, **arm):
+    """What robomimic writes of the environment: the controller in the form of version 1.5 or 1.4."""
+    arm = {**ARM, "control_delta": True, **arm}
+    controller = {"type": "BASIC", "body_parts": {"right": arm}} if version >= "1.5" else arm
+    kwargs = {"control_freq": rate, "controller_configs": controller, "robots": ["Panda"]}
+    return {"env_name": name, "env_version": version, "type": 1, "env_kwargs": kwargs}
+
+
+def write(path, about, actions, change=lambda file: None):
+    """Write two demonstrations of four rows."""
+    with h5py.File(path, "w") as file:
+        data = file.create_group("data")
+        data.attrs["env_args"], data.attrs["total"] = json.dumps(about), 8
+        for number in range(2):
+            demo = data.create_group(f"demo_{number}")
+            demo.attrs["num_samples"] = 4
+            demo["actions"] = actions
+            place = np.array([0.1 * number, 0.0, 1.0]) + np.zeros((4, 3))
+            cube = np.array([0.02, 0.01, 0.82]) + np.zeros((4, 3))
+            demo["obs/object"] = np.hstack([cube, np.tile([0.0, 0.0, 0.0, 1.0], (4, 1)), cube - place])
+            demo["obs/robot0_eef_pos"], demo["obs/robot0_eef_quat"] = place, np.tile(DOWN, (4, 1))
+            demo["obs/robot0_gripper_qpos"] = np.tile([0.04, -0.04], (4, 1))
+            demo["obs/robot0_joint_pos"] = np.zeros((4, 7))
+            demo["states"], demo["rewards"], demo["dones"] = np.zeros((4, 32)), np.zeros(4), np.zeros(4)
+        change(file)
+    return path
+
+
+def steps():
+    """Four actions: forward, up, a quarter turn's share about the vertical, and closing."""
+    actions = np.zeros((4, 7))
+    actions[:, 6] = [-1, -1, -1, 1]
+    actions[0, 0], actions[1, 2], actions[2, 5] = 1.0, -0.5, 1.0
+    return actions
+
+
+@pytest.mark.parametrize("version", ["1.5.1", "1.4.1"])
+def test_steps_become_the_poses_that_the_controller_aims_at(tmp_path, task, version):
+    dataset = human_dataset(write(tmp_path / "low_dim.hdf5", settings(version), steps()), task)
+    assert (dataset.rows, dataset.episodes, dataset.labels) == (8, 2, ("human", "human"))
+    np.testing.assert_allclose(dataset.actions[:4, :3], [[0.05, 0, 1], [0, 0, 0.975], [0, 0, 1], [0, 0, 1]])
+    np.testing.assert_allclose(dataset.actions[4, :3], [0.15, 0, 1])
+    grip_site = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])  # of a hand that points down
+    cosine, sine = np.cos(0.5), np.sin(0.5)
+    turns = matrix_from_6d(dataset.actions[:4, 3:9])
+    np.testing.assert_allclose(turns[0], grip_site, atol=1e-12)
+    np.testing.assert_allclose(turns[2], [[cosine, -sine, 0], [sine, cosine, 0], [0, 0, 1]] @ grip_site, atol=1e-12)
+    assert dataset.actions[:4, 9].tolist() == [-1, -1, -1, 1]
+    assert {name: values.shape[1] for name, values in dataset.observations.items()} == {
+        "object": 10,
+        "robot0_eef_pos": 3,
+        "robot0_eef_quat": 4,
+        "robot0_gripper_qpos": 2,
+    }
+    assert np.diff(dataset.stamps_ns).tolist() == [50_000_000] * 3 + [-150_000_000] + [50_000_000] * 3
+
+
+@pytest.mark.parametrize(
+    ("version", "arm"), [("1.5.2", {"input_type": "absolute"}), ("1.4.1", {"control_delta": False})]
+)
+def test_poses_stay_what_they_are(tmp_path, task, version, arm):
+    actions = np.tile([0.1, -0.1, 0.9, np.pi, 0.0, 0.0, 1.0], (4, 1))
+    dataset = human_dataset(write(tmp_path / "abs.hdf5", settings(version, **arm), actions), task)
+    np.testing.assert_allclose(dataset.actions[0], [0.1, -0.1, 0.9, 1, 0, 0, 0, -1, 0, 1], atol=1e-12)
+
+
+def test_one_command_makes_the_data_set_that_training_takes(tmp_path, task, capsys):
+    file, out = write(tmp_path / "low_dim_v15.hdf5", settings(), steps()), tmp_path / "lift.npz"
+    assert main(["bench", "data", str(file), "--task", "lift", "--out", str(out)]) == 0
+    assert "2 episodes, 8 rows" in capsys.readouterr().err
+    assert main(["data", "info", str(out), "--task", "lift", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["episodes"] == 2
+
+
+def no_object(file):
+    del file["data/demo_0/obs/object"]
+    del file["data/demo_1/obs/object"]
+
+
+def short_object(file):
+    for number in range(2):
+        values = file[f"data/demo_{number}/obs/object"][:, :9]
+        del file[f"data/demo_{number}/obs/object"]
+        file[f"data/demo_{number}/obs/object"] = values
+
+
+def other_way(file):
+    file["data/demo_1/obs/object"][:, 7:10] *= -1
+
+
+def no_settings(file):
+    del file["data"].attrs["env_args"]
+
+
+@pytest.mark.parametrize(
+    ("about", "change", "said"),
+    [
+        (settings("1.2.0"), None, "was made with robosuite 1.2.0; valid are 1.4 and 1.5"),
+        (settings("1.50.0"), None, "was made with robosuite 1.50.0"),
+        (settings(name="PickPlaceCan"), None, "is of 'PickPlaceCan'; valid for lift is Lift"),
+        (settings(rate=10), None, "10 rows a second; valid is 20"),
+        (settings(type="JOINT_POSITION"), None, "controller is 'JOINT_POSITION'; valid is OSC_POSE"),
+        (settings(), no_object, "lacks 'obs/object'; needed are object, robot0_eef_pos"),
+        (
+            settings(),
+            other_way,
+            "in demo 1 'object' does not say the way from the tool to the object where it is expected",
+        ),
+        (settings(), no_settings, "does not say what made it"),
+    ],
+)
+def test_another_file_is_refused(tmp_path, task, about, change, said):
+    path = write(tmp_path / "low_dim.hdf5", about, steps(), change or (lambda file: None))
+    with pytest.raises(RecordingError, match=said) as raised:
+        human_dataset(path, task)
+    assert "\n" not in str(raised.value) and str(path) in str(raised.value)
+
+
+def test_a_missing_file(tmp_path, task):
+    with pytest.raises(RecordingError, match="does not exist"):
+        human_dataset(tmp_path / "none.hdf5", task)

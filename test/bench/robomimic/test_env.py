@@ -1,0 +1,137 @@
+"""Robomimic's tasks: they run in an environment of their own, ``make benchmarks``."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bid_ros.bench.robomimic.catalogue import TASKS
+from bid_ros.bench.robomimic.demonstrating import demonstrate, record
+from bid_ros.bench.robomimic.env import RobomimicEnv, observation_values, score
+from bid_ros.core.errors import BidError
+from bid_ros.core.rotation import matrix_from_6d, matrix_from_quaternion, matrix_to_6d
+from bid_ros.core.task import load_task
+from bid_ros.sim import opengl_variables
+
+pytest.importorskip("robosuite", reason="robosuite is not installed")
+CONFIG = Path(__file__).resolve().parents[3] / "config"
+
+
+@pytest.fixture(scope="module")
+def env():
+    return RobomimicEnv("lift")
+
+
+def moved(env, seed, steps=10):
+    """Return the state after a few steps towards a place beside the start."""
+    state = env.reset(seed)
+    goal = state.agent + np.concatenate([[0.05, -0.03, -0.04], np.zeros(6), [2.0]])
+    for _ in range(steps):
+        state = env.step(goal)
+    return state
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_same_seed_and_actions_give_the_same_states(name):
+    one, other, third = (moved(RobomimicEnv(name), seed) for seed in (7, 7, 8))
+    np.testing.assert_array_equal(one.block, other.block)
+    assert {key: values.tolist() for key, values in one.shown.items()} == {
+        key: values.tolist() for key, values in other.shown.items()
+    }
+    assert np.abs(one.block - third.block).max() > 0.01
+    sizes = {key: len(values) for key, values in observation_values(one).items()}
+    assert sizes == {item.name: item.size for item in load_task(CONFIG / f"{name}.yaml").observation}
+    assert sizes["object"] == TASKS[name].object_size
+
+
+def test_a_start_does_not_depend_on_what_was_before(env):
+    fresh = RobomimicEnv("lift").reset(5)
+    moved(env, 3)
+    np.testing.assert_array_equal(env.reset(5).block, fresh.block)
+
+
+def test_the_tool_reaches_the_pose_that_an_action_says(env):
+    state = env.reset(3)
+    yaw = np.deg2rad(30.0)
+    turn = np.array([[np.cos(yaw), -np.sin(yaw), 0], [np.sin(yaw), np.cos(yaw), 0], [0, 0, 1]])
+    wanted = np.append(matrix_to_6d(turn @ matrix_from_6d(state.agent[3:9])), -1.0)
+    wanted = np.concatenate([state.agent[:3] + np.array([0.05, -0.03, -0.02]), wanted])
+    for _ in range(30):
+        state = env.step(wanted)
+    np.testing.assert_allclose(state.agent[:3], wanted[:3], atol=3e-3)
+    np.testing.assert_allclose(state.agent[3:9], wanted[3:9], atol=0.03)
+
+
+def test_the_hand_that_is_observed_is_a_quarter_turn_from_the_grip_site(env):
+    """The reader of demonstrations rests on it."""
+    from bid_ros.bench.robomimic.data import SITE
+
+    state = moved(env, 4)
+    hand = matrix_from_quaternion(state.shown["robot0_eef_quat"])
+    np.testing.assert_allclose(hand @ SITE, matrix_from_6d(state.agent[3:9]), atol=2e-3)
+    way = state.shown["object"][:3] - state.shown["robot0_eef_pos"]
+    np.testing.assert_allclose(state.shown["object"][7:10], way, atol=5e-3)
+
+
+def test_a_state_is_set_as_it_was(env):
+    state = moved(env, 3)
+    again = RobomimicEnv("lift").set_state(state.agent, state.block)
+    np.testing.assert_allclose(again.agent, state.agent, atol=5e-3)  # shown before the last 2 ms of its physics
+
+
+def test_a_lifted_cube_is_a_success(env):
+    state = env.reset(3)
+    lifted = state.block.copy()
+    lifted[-5] += 0.06  # the last seven: x, y, z and the quaternion of the cube
+    assert score(state.coverage) == 0 and score(env.set_state(state.agent, lifted).coverage) == 1
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_scripted_operators_do_the_task_and_differ(name):
+    env, task = RobomimicEnv(name), load_task(CONFIG / f"{name}.yaml")
+    found = [item for seed in range(3) if (item := demonstrate(env, task, seed)) is not None]
+    assert len(found) >= 2
+    for item in found:
+        item.validate(task)
+    assert len({item.rows for item in found}) == len(found)
+    again = demonstrate(env, task, int(found[0].seeds[0]))
+    assert again is not None and again.sha256 == found[0].sha256
+
+
+def test_recording_goes_on_where_it_stopped(env, tmp_path, monkeypatch):
+    task, out, said = load_task(CONFIG / "lift.yaml"), tmp_path / "lift.npz", []
+    first = record(env, task, 1, out, lambda done, tried: said.append((done, tried)))
+    assert said[-1][0] == first.episodes == 1
+    calls = []
+    monkeypatch.setattr("bid_ros.bench.robomimic.demonstrating.demonstrate", lambda env, task, seed: calls.append(seed))
+    assert record(env, task, 1, out, lambda done, tried: None).sha256 == first.sha256
+    assert not calls, "what was recorded is not recorded again"
+
+
+def test_a_picture_is_drawn_as_the_command_starts(monkeypatch):
+    """bid keeps MuJoCo from opening OpenGL by itself, whatever the user asked for."""
+    for name, value in opengl_variables().items():
+        monkeypatch.setenv(name, value)
+    env = RobomimicEnv("lift")
+    state = env.reset(3)
+    before = env.picture(state, 128)
+    lifted = state.block.copy()
+    lifted[-5] += 0.1
+    after = env.picture(env.set_state(state.agent, lifted), 128)
+    assert before.shape == (128, 128, 3) and before.std() > 20
+    assert (np.abs(before.astype(int) - after).max(axis=-1) > 30).mean() > 0.005
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (lambda env: env.reset(-1), "seed is -1; valid is 0 to 4294967295"),
+        (lambda env: env.step(np.zeros(7)), "valid are 10 finite numbers"),
+        (lambda env: env.step(np.full(10, np.nan)), "valid are 10 finite numbers"),
+        (lambda env: RobomimicEnv("lift", 2.0), "drift is 2; valid is 0: what lies on the table stays there"),
+        (lambda env: RobomimicEnv("juggle"), "task 'juggle' is not one of robomimic's here; valid are lift"),
+    ],
+)
+def test_what_it_refuses(env, act, said):
+    with pytest.raises(BidError, match=said):
+        act(env)
