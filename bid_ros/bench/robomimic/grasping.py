@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bid_ros.bench.robomimic.scripted_operator import CLOSED, OPEN, SETTLE_S, Array, Motion, ScriptedOperator
 
@@ -30,9 +31,11 @@ class Grasp:
     held: float
 
 
-def reachable(yaws: Array) -> Array:
+def reachable(yaws: ArrayLike) -> Array:
     """Return those of turns, rad, that the wrist reaches."""
-    return np.asarray(yaws[np.abs(yaws) < FARTHEST_YAW])
+    turns: Array = np.asarray(yaws, dtype=np.float64)
+    near: Array = turns[np.abs(turns) < FARTHEST_YAW]
+    return near
 
 
 def grasp(operator: ScriptedOperator, how: Grasp) -> Motion:
