@@ -20,7 +20,7 @@ def add_demos_parser(parts: Any) -> None:
         help="make demonstrations of scripted operators",
         description="Let scripted operators do a task, and write the data set of their demonstrations. They differ in "
         "strategy, speed and skill, pause, miss and recover; they are no people. Running the command again goes on "
-        "where it stopped. The same count gives the same demonstrations.",
+        "where it stopped. The same count gives the same demonstrations. Example: bid bench demos lift --count 200",
     )
     demos.add_argument("task", choices=tuple(TASKS), help=f"of {', '.join(TASKS)}")
     demos.add_argument("--count", type=int, default=200, help="demonstrations (default 200)")
