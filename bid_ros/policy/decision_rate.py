@@ -1,8 +1,13 @@
 """Decides more often than a chunk has rows: as often as cameras give images."""
 
+from typing import Final
+
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.task import Task
 from bid_ros.decoding.written import read_decoder, write_decoder
+
+FASTEST_HZ: Final = 100.0
+"""The most decisions a second that a run makes."""
 
 
 def decisions_a_step(task: Task, rate_hz: float) -> int:

@@ -3,12 +3,24 @@
 import pytest
 
 from bid_ros.core.errors import DecodingError
-from bid_ros.policy.decision_rate import budget_within, decisions_a_step, decoder_between, remembered_as
+from bid_ros.core.schema import json_schema
+from bid_ros.policy.decision_rate import (
+    FASTEST_HZ,
+    budget_within,
+    decisions_a_step,
+    decoder_between,
+    remembered_as,
+)
+from bid_ros.system.folder import PolicySettings
 
 
 @pytest.mark.parametrize(("rate_hz", "count"), [(0, 1), (10, 1), (20, 2), (30, 3), (100, 10)])
 def test_a_step_holds_a_whole_number_of_decisions(task, rate_hz, count):
     assert decisions_a_step(task, rate_hz) == count
+
+
+def test_a_system_file_takes_decisions_as_fast_as_the_arguments_of_a_run():
+    assert json_schema(PolicySettings)["properties"]["decision_rate_hz"]["maximum"] == FASTEST_HZ
 
 
 @pytest.mark.parametrize("rate_hz", [1, 5, 12, 25, 29.97])
