@@ -31,6 +31,22 @@ def decisions_a_step(task: Task, rate_hz: float) -> int:
     return max(1, count)
 
 
+def scenes_a_second(task: Task, rate_hz: float) -> int:
+    """Return how many scenes a second the twin has at a rate of decisions, Hz: one for each.
+
+    Raises:
+        DecodingError: the rate is no whole number, as a twin's rate of scenes is.
+    """
+    if rate_hz == round(rate_hz):
+        return round(rate_hz)
+    multiples = (count * task.rate_hz for count in range(1, int(FASTEST_HZ / task.rate_hz) + 1))
+    valid = [f"{each:g}" for each in multiples if each == round(each)]
+    raise DecodingError(
+        f"decision_rate_hz is {rate_hz:g}, and the twin has a whole number of scenes a second; valid in the twin of "
+        f"task '{task.name}' are {', '.join([*valid, '0'])}"
+    )
+
+
 def decoder_between(text: str, count: int) -> str:
     """Return the text of a decoder that is asked ``count`` times a step.
 
