@@ -15,6 +15,7 @@ from bid_ros.core.errors import BidError, CameraError
 from bid_ros.core.tables import aligned
 from bid_ros.core.topics import check_namespace
 from bid_ros.system.folder import System, find_system
+from bid_ros.system.run import RunArguments, decision_rate_hz
 
 if TYPE_CHECKING:
     from bid_ros.cameras.base import AdjustableCamera
@@ -167,7 +168,8 @@ def _measure(system: System, cameras: list["CameraConfig"], namespace: str, opti
             except CameraError as error:
                 seen[camera.name].problem = str(error)
                 lost.append(camera.name)
-    findings = {camera.name: judge_camera(camera, system.task, seen[camera.name]) for camera in cameras}
+    decisions_hz = decision_rate_hz(system, RunArguments())
+    findings = {each.name: judge_camera(each, system.task, seen[each.name], decisions_hz) for each in cameras}
     for name in lost:
         findings[name] = replace(findings[name], advice="correct its source and address in cameras.yaml")
     if options.json:

@@ -17,11 +17,11 @@ from bid_ros.robots.registry import ROBOTS, load_arm_config
 from bid_ros.system.check.finding import CheckFinding, tried
 from bid_ros.system.description import NodeSpec, describe
 from bid_ros.system.folder import System, find_system
-from bid_ros.system.run import RunArguments
+from bid_ros.system.run import RunArguments, decision_rate_hz
 from bid_ros.system.security import check_security
 
 # Arguments of a run that change what there is to check.
-CHECKED = ("robot_ip", "driver", "decoder", "bundle", "out", "namespace", "parameters")
+CHECKED = ("robot_ip", "driver", "decoder", "decision_rate", "bundle", "out", "namespace", "parameters")
 
 
 def add_parser(verbs: Any) -> None:
@@ -114,14 +114,16 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Ch
         payload = payload_finding(task.robot, config) if found.state != "fail" else None
         yield from [payload] if payload is not None else []
     cameras = load_cameras(file, [camera.name for camera in task.cameras], twin).values()
-    yield from device_findings([item for item in cameras if item.source not in BY_NODE], task, file.parent)
+    decisions_hz = decision_rate_hz(system, arguments)
+    devices = [item for item in cameras if item.source not in BY_NODE]
+    yield from device_findings(devices, task, file.parent, decisions_hz)
     topics = [item for item in cameras if item.source == "topic"]
     if ros:
         from bid_ros.nodes.camera_probe import vectors_of, watch_topics
 
         vectors = vectors_of(task)
         seen = watch_topics(topics, task, arguments.namespace) if topics or vectors else {}
-        yield from (judge_camera(item, task, seen[item.name]) for item in topics)
+        yield from (judge_camera(item, task, seen[item.name], decisions_hz) for item in topics)
         yield from (judge_vector(item, seen[item.name], twin) for item in vectors)
         nodes, advice = describe(system, replace(arguments, unstaged=True)), f"correct {system.folder / 'nodes.yaml'}"
         yield tried("parameters", lambda: f"{_parameters(nodes)} of {len(nodes)} nodes", advice)

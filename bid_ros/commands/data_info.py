@@ -11,6 +11,7 @@ from bid_ros.core.task import Task
 
 if TYPE_CHECKING:
     from bid_ros.formats import Column, Contents, Source
+    from bid_ros.recording.recorded_count import RecordedCount
 
 
 def describe(path: str, source: Source, task: Task | None, as_json: bool) -> None:
@@ -30,14 +31,16 @@ def describe(path: str, source: Source, task: Task | None, as_json: bool) -> Non
     damage = _damage(source)
     told = {name: _told(contents, name, task) for name in FORMATS.names() if FORMATS.find(name).writer is not None}
     latencies = source.latencies() if isinstance(source, BagSource) else ()
+    recorded = source.recorded() if isinstance(source, BagSource) else None
     if as_json:
         lost = {name: each.lost for name, each in told.items()}
         fates = {name: each.fates for name, each in told.items()}
         lags = {each.name: each.median_ms for each in latencies}
         about = {"lost": lost, "fates": fates, "damage": damage, "latency_ms": lags}
-        print(json.dumps({"path": path, **about_json(contents), **about}))
+        counts = {} if recorded is None else {"episodes": recorded.episodes, "successes": recorded.successes}
+        print(json.dumps({"path": path, **about_json(contents), **counts, **about}))
     else:
-        print(_table(path, contents, told))
+        print(_table(path, contents, told, recorded))
         for each in latencies:
             print(f"latency: {each}")
         if damage:
@@ -98,12 +101,23 @@ def _names(column: Column) -> str:
     return ", ".join(names if len(names) <= 8 else (*names[:3], "...", names[-1]))
 
 
-def _table(path: str, contents: Contents, told: dict[str, _Told]) -> str:
-    count = "?" if contents.lengths is None else len(contents.lengths)
+def _count(contents: Contents, recorded: RecordedCount | None) -> str:
+    """Return how many episodes and rows there are, in words."""
+    rows = "rows unknown until they are read" if contents.rows is None else f"{contents.rows} rows"
+    if recorded is None:
+        episodes = "episodes unknown" if contents.lengths is None else f"{len(contents.lengths)} episodes"
+    elif recorded.episodes is None:
+        episodes = f"episodes unknown ({recorded.unknown})"
+    else:
+        ended = "" if recorded.successes is None else f" ({recorded.successes} of them a success)"
+        episodes = f"{recorded.episodes} episodes{ended}"
+    return f"{episodes}, {rows}"
+
+
+def _table(path: str, contents: Contents, told: dict[str, _Told], recorded: RecordedCount | None) -> str:
     rate = "rate unknown" if contents.rate_hz is None else f"{contents.rate_hz:g} Hz"
     task = f", task {contents.task}" if contents.task else ""
-    rows = "?" if contents.rows is None else contents.rows
-    lines = [f"{path}: {contents.format}, {count} episodes, {rows} rows, {rate}{task}", ""]
+    lines = [f"{path}: {contents.format}, {_count(contents, recorded)}, {rate}{task}", ""]
     features = []
     for column in features_of(contents):
         kind = f"{column.dtype}, {column.codec}" if column.codec else column.dtype

@@ -19,6 +19,7 @@ from mcap.records import Channel, Message, Schema
 from zstandard import ZstdError
 
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.settings import load_yaml
 from bid_ros.core.topics import TOPICS
 from bid_ros.recording.files import MCAP, bag_files, custom_data
 from bid_ros.recording.packing import PACKED, unpack_file, unpacked
@@ -117,7 +118,7 @@ def profiles_of(channel: Channel) -> list[dict[str, Any]]:
 
 def _profiles_in(text: str) -> list[dict[str, Any]]:
     try:
-        found = yaml.safe_load(text or "[]")
+        found = load_yaml(text or "[]")
     except yaml.YAMLError:
         return []
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

@@ -23,6 +23,7 @@ from bid_ros.recording.outcomes import SUCCESS, check_outcomes
 
 if TYPE_CHECKING:
     from bid_ros.recording.foreign.latency import Latency
+    from bid_ros.recording.recorded_count import RecordedCount
 
 EXTRAS_OF_BAGS: Final = frozenset({"stamps", "label", "seed", "truncated", "success", "interventions"})
 EXTRAS_OF_OTHERS: Final = frozenset({"stamps", "truncated"})
@@ -97,6 +98,16 @@ class BagSource:
         from bid_ros.recording.foreign.latency import latencies
 
         return latencies(self._bags, self._task)
+
+    def recorded(self) -> "RecordedCount":
+        """Return how many episodes the bags hold, before a row is read.
+
+        Raises:
+            RecordingError: a bag is damaged, or does not hold what the task file says.
+        """
+        from bid_ros.recording.recorded_count import count_recorded
+
+        return count_recorded(self._bags, self._task)
 
     @property
     def invented(self) -> tuple[str, ...]:

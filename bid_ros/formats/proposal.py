@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.settings import load_yaml
 from bid_ros.core.task import NO_ROBOT, parse_task
 from bid_ros.core.yaml_text import flow_text
 from bid_ros.formats.base import Contents, Source
@@ -68,7 +67,7 @@ def propose(source: Source, path: str) -> ProposedTask:
         _data(seen, done, units),
     ]
     text = "\n".join(line for block in blocks for line in (*block, "")).rstrip() + "\n"
-    mapped(source, parse_task({"rate_hz": UNKNOWN_RATE_HZ, **yaml.safe_load(text)}))
+    mapped(source, parse_task({"rate_hz": UNKNOWN_RATE_HZ, **load_yaml(text)}))
     return ProposedTask(text, _described(seen, done, units), _undecided(seen, done, units, contents))
 
 

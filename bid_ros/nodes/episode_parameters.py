@@ -2,6 +2,7 @@
 
 from bid_ros.nodes.joints import ARM_CONFIG
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.policy.decision_rate import FASTEST_HZ
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -17,7 +18,7 @@ PARAMETERS = (
     Parameter("decoder", "", "decoder, for the record"),
     Parameter("samples", 0, "N, for the record", 0, 256),
     Parameter("action_horizon", 1, "actions executed a decision, for the record", 1, 64),
-    Parameter("decision_rate_hz", 0.0, "decisions a second, for the record; 0: the task's rate", 0.0, 100.0),
+    Parameter("decision_rate_hz", 0.0, "decisions a second, for the record; 0: the task's rate", 0.0, FASTEST_HZ),
     Parameter("nodes", [""], "nodes that are heard before the first episode, so that its record is complete"),
     Parameter("ready_timeout_s", 60.0, "time in s for every node to be ready", 1.0, 600.0),
     Parameter("robot_wait_s", 0.0, "time in s more for a robot that is switched on late", 0.0, 600.0),

@@ -3,6 +3,7 @@
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.policy.budget import BUDGET_MS
+from bid_ros.policy.decision_rate import FASTEST_HZ
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -13,7 +14,9 @@ PARAMETERS = (
     Parameter("instruction", "", "text of the task, for a policy that takes one; empty: that of its bundle"),
     Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
-    Parameter("decision_rate_hz", 0.0, "decisions a second, a multiple of the task's rate; 0: its rate", 0.0, 100.0),
+    Parameter(
+        "decision_rate_hz", 0.0, "decisions a second, a multiple of the task's rate; 0: its rate", 0.0, FASTEST_HZ
+    ),
     Parameter("runtime", "auto", "network runtime; names: docs/reference/runtimes.md"),
     Parameter(
         "fallback_runtime", "", "starts instead if runtime cannot be used; empty: the node then refuses to start"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from bid_ros.core.errors import BundleError
-from bid_ros.core.settings import load_yaml, parse_settings, settings
+from bid_ros.core.settings import load_yaml, parse_settings, read_yaml, settings
 from bid_ros.core.task import Task
 from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.base import Bundle, PolicyFamily
@@ -134,12 +134,12 @@ def bundled_task(folder: str | Path) -> str:
     """Return the name of the task that a bundle says it is of. What else is wrong is said when it is loaded.
 
     Raises:
-        BundleError: no ``bundle.yaml`` names a task.
+        BundleError: no ``bundle.yaml`` names a task, or it is not YAML.
     """
-    try:
-        return str(yaml.safe_load((Path(folder) / MANIFEST).read_text())["task"])
-    except (OSError, TypeError, KeyError, ValueError, yaml.YAMLError):
-        raise BundleError(f"{folder} has no readable {MANIFEST} that names a task; valid is a policy bundle") from None
+    content = read_yaml(Path(folder) / MANIFEST, "policy manifest", BundleError)
+    if not isinstance(content, dict) or "task" not in content:
+        raise BundleError(f"{folder}: {MANIFEST} names no task; valid is a policy bundle")
+    return str(content["task"])
 
 
 def load_bundle(path: str | Path, task: Task) -> Bundle:

@@ -1,8 +1,13 @@
 """Decides more often than a chunk has rows: as often as cameras give images."""
 
+from typing import Final
+
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.task import Task
 from bid_ros.decoding.written import read_decoder, write_decoder
+
+FASTEST_HZ: Final = 100.0
+"""The most decisions a second that a run makes."""
 
 
 def decisions_a_step(task: Task, rate_hz: float) -> int:
@@ -24,6 +29,22 @@ def decisions_a_step(task: Task, rate_hz: float) -> int:
             f"{task.rate_hz:g} Hz: {task.rate_hz:g}, {2 * task.rate_hz:g}, {3 * task.rate_hz:g} and so on, or 0"
         )
     return max(1, count)
+
+
+def scenes_a_second(task: Task, rate_hz: float) -> int:
+    """Return how many scenes a second the twin has at a rate of decisions, Hz: one for each.
+
+    Raises:
+        DecodingError: the rate is no whole number, as a twin's rate of scenes is.
+    """
+    if rate_hz == round(rate_hz):
+        return round(rate_hz)
+    multiples = (count * task.rate_hz for count in range(1, int(FASTEST_HZ / task.rate_hz) + 1))
+    valid = [f"{each:g}" for each in multiples if each == round(each)]
+    raise DecodingError(
+        f"decision_rate_hz is {rate_hz:g}, and the twin has a whole number of scenes a second; valid in the twin of "
+        f"task '{task.name}' are {', '.join([*valid, '0'])}"
+    )
 
 
 def decoder_between(text: str, count: int) -> str:

@@ -51,7 +51,7 @@ def _duration(seconds: float | None) -> dict[str, int]:
 
 def topic_entry(name: str, definition: Definition, qos: str) -> dict[str, Any]:
     """Return the entry of a topic without messages; ``qos`` is the YAML text of its offered profiles."""
-    profiles = yaml.safe_load(qos) if qos else None
+    profiles = load_yaml(qos) if qos else None
     about = {
         "name": name,
         "type": definition.type_name,

@@ -15,7 +15,7 @@ import yaml
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import check_namespace
-from bid_ros.policy.decision_rate import decisions_a_step
+from bid_ros.policy.decision_rate import decisions_a_step, scenes_a_second
 from bid_ros.robots.registry import ROBOTS, twin_maker
 from bid_ros.sim import opengl_variables
 from bid_ros.system.ending import SUPERVISOR
@@ -155,7 +155,8 @@ def _nodes(run: Run) -> list[NodeSpec]:
     joints, judged = system.joint_parameters(run.twin), system.arm_parameters(run.twin)
     cameras = {**task, "cameras": str(system.file("cameras.yaml")), "twin": run.twin}
     rate_hz = run.policy.decision_rate_hz if run.driver == POLICY else 0.0
-    scenes, pairs = ({"scene_rate_hz": round(rate_hz)}, {"pair_rate_hz": rate_hz}) if rate_hz else ({}, {})
+    pairs = {"pair_rate_hz": rate_hz} if rate_hz else {}
+    scenes = {"scene_rate_hz": scenes_a_second(system.task, rate_hz)} if rate_hz and run.twin else {}
     if run.twin:
         twin_maker(system.task.robot)  # a robot without one is refused
     over_ros = {"arm_config": str(system.file("robot.yaml"))} if ROBOTS.find(system.task.robot).over_ros else {}

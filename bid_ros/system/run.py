@@ -8,6 +8,8 @@ from typing import Any, Final, TypeVar, get_args, get_type_hints
 from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import check_namespace
+from bid_ros.policy.decision_rate import FASTEST_HZ
+from bid_ros.system.folder import POLICY, System
 
 _VALID: Final = {int: "is a whole number", float: "is a number", bool: "are true and false"}
 RENAMED: Final = {"acts": "driver", "person": "human"}
@@ -45,7 +47,10 @@ class RunArguments:
     samples: int | None = argument(None, "N, strong samples a decision (default: system.yaml's)", 1, 256)
     action_horizon: int | None = argument(None, "actions a decision; 1 = closed loop (default: system.yaml's)", 1, 64)
     decision_rate: float | None = argument(
-        None, "decisions a second, a multiple of the task's rate, or 0: its rate (default: system.yaml's)", 0.0, 100.0
+        None,
+        "decisions a second, a multiple of the task's rate, or 0: its rate (default: system.yaml's)",
+        0.0,
+        FASTEST_HZ,
     )
     bundle: str = argument("", "folder of the policy bundle (default: system.yaml's)")
     moving: float | None = argument(
@@ -91,6 +96,14 @@ def argument_kind(name: str, of: type[Any] = RunArguments) -> type[Any]:
     hint = get_type_hints(of)[name]
     kind: type[Any] = next((part for part in get_args(hint) if part is not type(None)), hint)
     return tuple if get_args(hint)[-1:] == (Ellipsis,) else kind
+
+
+def decision_rate_hz(system: System, arguments: RunArguments) -> float:
+    """Return how many decisions a second a run makes; 0: the task's rate, or no policy drives."""
+    if (arguments.driver or system.settings.driver) != POLICY:
+        return 0.0
+    given = arguments.decision_rate
+    return system.settings.policy.decision_rate_hz if given is None else given
 
 
 Arguments = TypeVar("Arguments")

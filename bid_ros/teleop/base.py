@@ -14,7 +14,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.feature import SOURCE
 from bid_ros.core.registry import Registry, collect
 from bid_ros.core.rotation import Array
-from bid_ros.core.settings import parse_settings, settings
+from bid_ros.core.settings import load_yaml, parse_settings, settings
 from bid_ros.core.task import Task
 
 MARKS: Final = ("success", "failure", "discard")
@@ -209,7 +209,7 @@ class DeviceDescriptor:
 
     def _parsed(self, text: str) -> Any:
         try:
-            return yaml.safe_load(text) if text else None
+            return load_yaml(text) if text else None
         except yaml.YAMLError as error:
             why = " ".join(str(error).split())
             raise BidError(

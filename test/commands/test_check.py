@@ -212,6 +212,10 @@ def test_a_camera_device_is_opened_and_measured(tmp_path, system):
     assert status == 1
     assert findings["camera third_person"]["state"] == "ok" and "64x48" in findings["camera third_person"]["measured"]
     assert "no.avi' does not exist" in findings["camera wrist"]["measured"]
+    _, findings = check(system.folder, "--driver", "policy", "--decision-rate", "30")
+    slow = findings["camera third_person"]
+    assert slow["state"] == "fail" and slow["measured"].startswith("20."), slow
+    assert slow["advice"] == "make it 30 Hz or more, as decision_rate_hz asks for it: each decision sees a new image"
 
 
 @pytest.fixture

@@ -47,6 +47,7 @@ def test_from_a_foreign_bag_to_a_trained_policy(bag, tmp_path, capsys):
     Path(file).write_text(yaml.safe_dump(content()))
     assert main(["data", "info", str(bag), "--task", file]) == 0
     shown = capsys.readouterr().out
+    assert f"{bag}: bag, 2 episodes, rows unknown until they are read, 10 Hz, task foreign" in shown
     assert "latency: 'tool_position' follows its command by 120 ms (2 of 2 episodes, 120 to 120); it is not" in shown
     assert "read otherwise: 'wrist' is resized as a whole from 32x24 to 16x16 px" in shown
     assert "read otherwise: poses in frame 'my_base' are taken as in 'base'" in shown
@@ -110,6 +111,30 @@ def test_success_comes_from_a_topic_or_a_file(bag, success, files):
         (bag / name).write_text(text)
     found = load_dataset(bag, parse_task(content({"success": success})))
     assert found.episodes == 1 and seconds(found).max() < 5, "the second one failed"
+
+
+@pytest.mark.parametrize(
+    ("rule", "success", "counted"),
+    [
+        (None, None, (1, None)),
+        ({"gap": 1.5}, None, (2, None)),
+        ({"topic": "/rec"}, {"topic": "/judged"}, (2, 1)),
+    ],
+    ids=str,
+)
+def test_info_counts_the_episodes_that_the_mapping_yields(bag, rule, success, counted, tmp_path, capsys):
+    file = tmp_path / "task.yaml"
+    file.write_text(yaml.safe_dump(content({"episodes": rule, "success": success})))
+    assert main(["data", "info", str(bag), "--task", str(file), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["episodes"], report["successes"]) == counted
+
+
+def test_info_says_why_nothing_tells_the_episodes_of_a_bag_of_others_without_a_mapping(bag, tmp_path, capsys):
+    file = tmp_path / "task.yaml"
+    file.write_text(yaml.safe_dump(TASK))
+    assert main(["data", "info", str(bag), "--task", str(file)]) == 0
+    assert f"episodes unknown (bag {bag} has no topic episode/event, and data: topics: of" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("way", ["next", "/my_arm/target_twist"])

@@ -90,4 +90,11 @@ def test_bad_input_is_one_sentence(bundle, capsys, arguments, sentence):
 
 def test_a_folder_without_a_bundle(tmp_path, capsys):
     assert compiled(tmp_path)[0] == 2
-    assert "has no readable bundle.yaml that names a task" in capsys.readouterr().err
+    assert f"policy manifest {tmp_path / 'bundle.yaml'} does not exist" in capsys.readouterr().err
+
+
+def test_a_manifest_with_a_key_twice(tmp_path, capsys):
+    (tmp_path / "bundle.yaml").write_text("task: small\nformat: 1\ntask: other\n")
+    assert compiled(tmp_path)[0] == 2
+    said = "bundle.yaml is not valid YAML: key 'task' stands in line 1 and again in line 3; valid is once"
+    assert said in capsys.readouterr().err

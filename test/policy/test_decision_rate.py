@@ -1,14 +1,37 @@
 """How often a system decides, and how its decoder remembers then."""
 
+from dataclasses import replace
+
 import pytest
 
 from bid_ros.core.errors import DecodingError
-from bid_ros.policy.decision_rate import budget_within, decisions_a_step, decoder_between, remembered_as
+from bid_ros.core.schema import json_schema
+from bid_ros.policy.decision_rate import (
+    FASTEST_HZ,
+    budget_within,
+    decisions_a_step,
+    decoder_between,
+    remembered_as,
+    scenes_a_second,
+)
+from bid_ros.system.folder import PolicySettings
 
 
 @pytest.mark.parametrize(("rate_hz", "count"), [(0, 1), (10, 1), (20, 2), (30, 3), (100, 10)])
 def test_a_step_holds_a_whole_number_of_decisions(task, rate_hz, count):
     assert decisions_a_step(task, rate_hz) == count
+
+
+def test_a_twin_has_a_scene_for_each_decision_and_no_rounded_number_of_them(task):
+    odd = replace(task, rate_hz=12.5)
+    assert [scenes_a_second(odd, rate_hz) for rate_hz in (25.0, 50.0, 100.0)] == [25, 50, 100]
+    for rate_hz in (12.5, 37.5):
+        with pytest.raises(DecodingError, match=rf"decision_rate_hz is {rate_hz}, and .* are 25, 50, 75, 100, 0$"):
+            scenes_a_second(odd, rate_hz)
+
+
+def test_a_system_file_takes_decisions_as_fast_as_the_arguments_of_a_run():
+    assert json_schema(PolicySettings)["properties"]["decision_rate_hz"]["maximum"] == FASTEST_HZ
 
 
 @pytest.mark.parametrize("rate_hz", [1, 5, 12, 25, 29.97])

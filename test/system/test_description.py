@@ -9,6 +9,7 @@ import importlib.util
 import ipaddress
 import json
 import os
+import re
 import shutil
 import socket
 from pathlib import Path
@@ -37,6 +38,7 @@ from bid_ros.system.description import (
     twin_address,
 )
 from bid_ros.system.folder import find_system, shipped_systems
+from bid_ros.system.new import new_system
 from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
 from bid_ros.system.rviz import rviz_arguments, rviz_command
 from bid_ros.tasks.registry import find_demonstrator, setup_of
@@ -119,6 +121,17 @@ def test_faster_decisions_have_faster_images_and_are_recorded(system, bundle):
     assert nodes["twin"].parameters["scene_rate_hz"] == 30 and nodes["camera"].parameters["pair_rate_hz"] == 30.0
     assert json.loads(nodes["recorder"].parameters["setup"])["policy"]["decision_rate_hz"] == 30.0
     assert plain["twin"].parameters["scene_rate_hz"] == 10 and "pair_rate_hz" not in plain["camera"].parameters
+
+
+def test_a_twin_that_cannot_have_a_scene_for_each_decision_is_refused(tmp_path):
+    made = new_system(tmp_path / "mine", like="franka_place")
+    path = made.folder / "task.yaml"
+    path.write_text(re.sub(r"(?m)^rate_hz: 10\b", "rate_hz: 12.5", path.read_text()))
+    system = find_system(made.folder)
+    with pytest.raises(BidError, match=r"decision_rate_hz is 37\.5, and the twin has a whole number of scenes"):
+        describe(system, RunArguments(driver="policy", decision_rate=37.5))
+    twin, *_ = describe(system, RunArguments(driver="policy", decision_rate=25.0))
+    assert twin.parameters["scene_rate_hz"] == 25
 
 
 def test_in_shadow_mode_safety_forwards_nothing_of_the_policy_and_nothing_is_prepared(system, bundle):

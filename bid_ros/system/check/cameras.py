@@ -20,6 +20,8 @@ from bid_ros.system.check.finding import CheckFinding
 FIRST_S: Final = 5.0  # for the first image; a driver is discovered and a device opened in it
 WATCH_S: Final = 2.0  # in which the rate is measured
 SLOW: Final = 0.9  # of the rate that the task observes
+BY_TASK: Final = "task.yaml observes it"
+BY_DECISIONS: Final = "decision_rate_hz asks for it: each decision sees a new image"
 OLD_S, AHEAD_S = 0.5, 0.05  # stamps further away than these belong to another clock, or to nothing
 
 
@@ -83,13 +85,20 @@ def fitter_of(camera: CameraConfig, task: Task) -> ImageFitter:
     return ImageFitter(camera.name, camera.crop, feature_of(camera, task).shape)
 
 
-def judge_camera(camera: CameraConfig, task: Task, seen: Seen) -> CheckFinding:
-    """Hold what came from a camera against the task."""
+def judge_camera(camera: CameraConfig, task: Task, seen: Seen, decision_rate_hz: float = 0.0) -> CheckFinding:
+    """Hold what came from a camera against what asks for the higher rate: the task, or the decisions.
+
+    Args:
+        camera: of the system.
+        task: what is observed.
+        seen: what came from the camera.
+        decision_rate_hz: decisions a second, each of which wants a new image; 0: the task's rate.
+    """
     what, source = f"camera {camera.name}", f"images of {camera.source} {camera.address}"
     silent = CheckFinding(what, "fail", source, "start its driver, or correct the address in cameras.yaml")
-    return _judge(
-        silent, feature_of(camera, task).rate_hz, seen, "change the driver's settings, or crop in cameras.yaml"
-    )
+    observed = feature_of(camera, task).rate_hz
+    wanted = (observed, BY_TASK) if observed >= decision_rate_hz else (decision_rate_hz, BY_DECISIONS)
+    return _judge(silent, *wanted, seen, "change the driver's settings, or crop in cameras.yaml")
 
 
 def judge_vector(feature: Feature, seen: Seen, twin: bool) -> CheckFinding:
@@ -98,15 +107,16 @@ def judge_vector(feature: Feature, seen: Seen, twin: bool) -> CheckFinding:
     silent = CheckFinding(
         what, "warn" if twin else "fail", source, "start its driver, or correct the topic in task.yaml"
     )
-    return _judge(silent, feature.rate_hz, seen, "correct type, field and shape in task.yaml")
+    return _judge(silent, feature.rate_hz, BY_TASK, seen, "correct type, field and shape in task.yaml")
 
 
-def _judge(silent: CheckFinding, wanted: float, seen: Seen, advice: str) -> CheckFinding:
+def _judge(silent: CheckFinding, wanted: float, asked: str, seen: Seen, advice: str) -> CheckFinding:
     """Hold what arrived against the rate that is wanted, in Hz.
 
     Args:
         silent: for fewer than two arrivals; its ``measured`` says what is counted.
-        wanted: rate that the task says, Hz.
+        wanted: rate, Hz.
+        asked: by which setting, :data:`BY_TASK` or :data:`BY_DECISIONS`.
         seen: what arrived.
         advice: what to do if none of it can be used.
     """
@@ -119,7 +129,7 @@ def _judge(silent: CheckFinding, wanted: float, seen: Seen, advice: str) -> Chec
     rate, age_s = (len(seen.arrivals_ns) - 1) / elapsed_s, float(np.median(seen.ages_s))
     shown = f"{rate:.1f} Hz, {seen.picture}, stamps {1e3 * age_s:.0f} ms old"
     if rate < SLOW * wanted:
-        return CheckFinding(what, "fail", shown, f"make it {wanted:g} Hz or more, as task.yaml observes it")
+        return CheckFinding(what, "fail", shown, f"make it {wanted:g} Hz or more, as {asked}")
     if not -AHEAD_S < age_s < OLD_S:
         return CheckFinding(
             what, "warn", shown, "synchronise the clocks, or let the driver stamp with the time of exposure"
@@ -151,13 +161,16 @@ def watch_device(camera: CameraConfig, fitter: ImageFitter, folder: Path, watch_
     return seen
 
 
-def device_findings(cameras: Sequence[CameraConfig], task: Task, folder: Path) -> Iterator[CheckFinding]:
+def device_findings(
+    cameras: Sequence[CameraConfig], task: Task, folder: Path, decision_rate_hz: float = 0.0
+) -> Iterator[CheckFinding]:
     """Open every camera that is a device, one after the other, and yield what it delivers.
 
     Args:
         cameras: devices, neither topics nor the twin's cameras.
         task: what is observed.
         folder: of the camera file.
+        decision_rate_hz: decisions a second; 0: the task's rate.
     """
     for camera in cameras:
         try:
@@ -167,7 +180,7 @@ def device_findings(cameras: Sequence[CameraConfig], task: Task, folder: Path) -
                 f"camera {camera.name}", "fail", str(error), "correct its source and address in cameras.yaml"
             )
         else:
-            yield judge_camera(camera, task, seen)
+            yield judge_camera(camera, task, seen, decision_rate_hz)
 
 
 def feature_of(camera: CameraConfig, task: Task) -> Feature:
