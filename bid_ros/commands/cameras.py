@@ -15,7 +15,7 @@ from bid_ros.core.errors import BidError, CameraError
 from bid_ros.core.tables import aligned
 from bid_ros.core.topics import check_namespace
 from bid_ros.system.folder import System, find_system
-from bid_ros.system.run import RunArguments, decision_rate_hz
+from bid_ros.system.run import RunArguments
 
 if TYPE_CHECKING:
     from bid_ros.cameras.base import AdjustableCamera
@@ -151,7 +151,7 @@ def _told(seen: "Seen") -> str:
 
 
 def _measure(system: System, cameras: list["CameraConfig"], namespace: str, options: argparse.Namespace) -> int:
-    from bid_ros.system.check.cameras import Seen, fitter_of, judge_camera, watch_device
+    from bid_ros.system.check.cameras import Seen, decision_rate_hz, fitter_of, judge_camera, watch_device
 
     folder, seen = system.file("cameras.yaml").parent, {camera.name: Seen() for camera in cameras}
     lost: list[str] = []

@@ -17,7 +17,7 @@ from bid_ros.robots.registry import ROBOTS, load_arm_config
 from bid_ros.system.check.finding import CheckFinding, tried
 from bid_ros.system.description import NodeSpec, describe
 from bid_ros.system.folder import System, find_system
-from bid_ros.system.run import RunArguments, decision_rate_hz
+from bid_ros.system.run import RunArguments
 from bid_ros.system.security import check_security
 
 # Arguments of a run that change what there is to check.
@@ -98,7 +98,7 @@ def _ros() -> CheckFinding:
 def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[CheckFinding]:
     from bid_ros.cameras.config import load_cameras
     from bid_ros.cameras.registry import BY_NODE
-    from bid_ros.system.check.cameras import device_findings, judge_camera, judge_vector
+    from bid_ros.system.check.cameras import decision_rate_hz, device_findings, judge_camera, judge_vector
     from bid_ros.system.check.hardware import payload_finding, robot_finding, twin_findings
 
     task, file, twin = system.task, system.file("cameras.yaml"), not arguments.robot_ip

@@ -8,6 +8,18 @@ import yaml
 _WIDE: Final = 1 << 20  # characters: no value is broken over lines
 
 
+class _InOneLine(yaml.SafeDumper):
+    """Writes a text of several lines in double quotes, where a line ends with ``\\n``."""
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """Return the node of a text."""
+        style = '"' if len(f"{data}.".splitlines()) > 1 else None
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style)
+
+
+_InOneLine.add_representer(str, _InOneLine.represent_str)
+
+
 def value_of(mapping: yaml.MappingNode, name: str) -> Any:
     """Return the node of a field of a mapping; None: it has none of this name."""
     return next((value for key, value in mapping.value if key.value == name), None)
@@ -50,7 +62,7 @@ def with_item(text: str, items: yaml.SequenceNode, item: Any) -> str:
 
 def flow_text(value: Any) -> str:
     """Return a value as YAML in one line."""
-    text = yaml.safe_dump(value, default_flow_style=True, width=_WIDE, sort_keys=False)
+    text = yaml.dump(value, Dumper=_InOneLine, default_flow_style=True, width=_WIDE, sort_keys=False)
     return str(text).removesuffix("\n").removesuffix("\n...")
 
 

@@ -104,7 +104,7 @@ def convert(
     if form.writer is None:
         valid = [item for item in FORMATS.names() if FORMATS.find(item).writer is not None]
         raise RecordingError(f"data format '{name}' is only read; valid targets are {', '.join(valid)}")
-    if keep is None and target.exists():
+    if keep is None and (target.exists() or target.is_symlink()):
         raise RecordingError(f"{target} exists; name another target, or remove it")
     contents = source.contents
     check_commanded(contents, origin or "the data set")
@@ -190,6 +190,11 @@ def check_episode(contents: Contents, episode: DataEpisode, number: int) -> None
         )
     if episode.rows == 0:
         raise RecordingError(f"episode {number} of the data set has no rows")
+    if "stamps" in contents.extras and (back := np.flatnonzero(np.diff(episode.stamps_ns) <= 0)).size:
+        raise RecordingError(
+            f"episode {number}: the time of row {back[0] + 1} is not after that of row {back[0]}; valid are times that "
+            "increase"
+        )
     for column in contents.columns:
         _check(column, episode.observations.get(column.name), episode.rows, number)
     _check(contents.action, episode.actions, episode.rows, number)

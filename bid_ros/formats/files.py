@@ -36,6 +36,7 @@ def readable(path: Path) -> Iterator[None]:
         if isinstance(error, FileNotFoundError) and (error.filename or not path.exists()):
             raise RecordingError(f"data set file {error.filename or path} does not exist") from error
         said = " ".join(str(error).split()) or type(error).__name__
+        said = f"it lacks {said}" if type(error) is KeyError and " " not in said else said
         raise RecordingError(f"data set file {path} is damaged or of another kind: {said}") from error
 
 

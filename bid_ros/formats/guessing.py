@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from bid_ros.core.feature import FeatureKind
-from bid_ros.formats.base import Column, Contents
+from bid_ros.formats.base import NUMBERS, Column, Contents
 from bid_ros.formats.mapping import VECTOR
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -141,8 +141,9 @@ def _split(column: Column) -> Iterator[Guess]:
         yield Guess(own, None if depth else "image", column, why=why)
         return
     at = tuple(range(column.size))
-    if np.dtype(column.dtype).kind != "f":
-        yield Guess(own, None, column, at, column.names, f"numbers of the type {column.dtype}")
+    if (kind := np.dtype(column.dtype).kind) != "f":
+        why = f"numbers of the type {column.dtype}" if kind in NUMBERS else f"{column.dtype}, no numbers"
+        yield Guess(own, None, column, at, column.names, why)
         return
     for name, part in _grouped(column, own):
         names = tuple(column.names[number] for number in part) if column.names else ()

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, holds_images, lost_extras
 from bid_ros.formats.files import ArrayWriter, readable
-from bid_ros.formats.rows import runs_of
+from bid_ros.formats.rows import runs_of, type_name
 from bid_ros.recording.dataset import ARRAYS, INTERVENTION
 from bid_ros.recording.dataset import FORMAT as VERSION
 
 PREFIX: Final = "observation."
+NAMES: Final = ("task", "task_signature")
 KEPT: Final = frozenset({"stamps", "label", "seed", "truncated", "interventions"})
 
 
@@ -46,12 +47,16 @@ class NpzSource:
             self._person = _whole(archive, INTERVENTION) if there else np.zeros(0, np.bool_)
             heads = {name: _head(archive, name) for name in _members(archive)}
             names = [name for name in heads if name.startswith(PREFIX)]
+            for name in (*names, "actions", "stamps_ns"):
+                if heads[name][0][0] != self._ends[-1]:
+                    raise RecordingError(
+                        f"data set {path}: {name} has {heads[name][0][0]} rows; episode_ends says {self._ends[-1]}"
+                    )
             columns = tuple(_column(name.removeprefix(PREFIX), *heads[name]) for name in names)
             action = _column("action", *heads["actions"])
             lengths = tuple(np.diff(self._ends, prepend=0).tolist())
-            self.contents = Contents(
-                "npz", columns, action, lengths, None, self._about["task"], self._about["task_signature"], KEPT
-            )
+            task, signature = (str(self._about[name]) for name in NAMES)
+            self.contents = Contents("npz", columns, action, lengths, None, task, signature, KEPT)
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on."""
@@ -124,7 +129,7 @@ def _whole(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
 
 def _column(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Column:
     image = dtype in (np.uint8, np.uint16) and holds_images(shape[1:], dtype.name)
-    return Column(name, shape[1:], dtype.name, image=image)
+    return Column(name, shape[1:], type_name(dtype), image=image)
 
 
 class NpzWriter(ArrayWriter):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
-from bid_ros.formats.base import Column, DataEpisode
+from bid_ros.formats.base import NUMBERS, Column, DataEpisode
 
 ACTION = ""  # stands for the action among the columns
 
@@ -39,10 +39,12 @@ class Pick:
         return [names[at] for at in self.indices or ()] if names and "," not in self.key else []
 
     def of(self, episode: DataEpisode) -> NDArray[Any]:
-        """Return ``(T, n)`` values, or the images."""
+        """Return ``(T, n)`` values, or the images. Raises RecordingError for values that are no numbers."""
         values = episode.actions if self.column == ACTION else episode.observations[self.column]
         if self.indices is None:
             return values
+        if values.dtype.kind not in NUMBERS:
+            raise RecordingError(f"'{self.key}' of the data set is {values.dtype}; valid are numbers")
         flat = values.reshape(len(values), -1)
         first, end = self.indices[0], self.indices[-1] + 1
         # A range is a view; the values are copied once, where they are converted.

@@ -66,7 +66,8 @@ def propose(source: Source, path: str) -> ProposedTask:
         _limits(ReachedLimits(seen, done, units, numbers, contents.rate_hz), numbers, [*seen, *done]),
         _data(seen, done, units),
     ]
-    text = "\n".join(line for block in blocks for line in (*block, "")).rstrip() + "\n"
+    lines = (" ".join(line.splitlines()) for block in blocks for line in (*block, ""))  # comments may have names of two
+    text = "\n".join(lines).rstrip() + "\n"
     mapped(source, parse_task({"rate_hz": UNKNOWN_RATE_HZ, **load_yaml(text)}))
     return ProposedTask(text, _described(seen, done, units), _undecided(seen, done, units, contents))
 

@@ -24,7 +24,7 @@ from bid_ros.formats.files import (
     readable,
     to_key,
 )
-from bid_ros.formats.rows import row_stamps
+from bid_ros.formats.rows import row_stamps, type_name
 
 MAGIC: Final = b"\x89HDF\r\n\x1a\n"
 READ: Final = {"actions", "obs", STAMP}
@@ -57,7 +57,7 @@ class RobomimicSource:
             lengths = tuple(int(data[name]["actions"].shape[0]) for name in self._names)
             _check_alike(path, data, self._names)
             self._side = _side(data, self._names, lengths)
-            self.contents = _contents(data, self._names[0], lengths, self._side)
+            self.contents = _contents(data, self._names, lengths, self._side)
         self._scales: dict[str, tuple[str, bool]] = {}
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
@@ -95,11 +95,11 @@ class RobomimicSource:
 
 def _check_alike(path: Path, data: Any, names: Sequence[str]) -> None:
     """Raise RecordingError if a quantity has another type in one demonstration than in the first one."""
-    types = {key: array.dtype.name for key, array in _arrays(data[names[0]]["obs"])}
-    types["actions"] = data[names[0]]["actions"].dtype.name
+    types = {key: type_name(array.dtype) for key, array in _arrays(data[names[0]]["obs"])}
+    types["actions"] = type_name(data[names[0]]["actions"].dtype)
     for name in names[1:]:
-        found = {key: array.dtype.name for key, array in _arrays(data[name]["obs"])}
-        for key, kind in {**found, "actions": data[name]["actions"].dtype.name}.items():
+        found = {key: type_name(array.dtype) for key, array in _arrays(data[name]["obs"])}
+        for key, kind in {**found, "actions": type_name(data[name]["actions"].dtype)}.items():
             if key in types and types[key] != kind:
                 raise RecordingError(
                     f"{path}: '{key}' is {kind} in data/{name} and {types[key]} in data/{names[0]}, so perhaps of "
@@ -127,15 +127,21 @@ def _rate(data: Any) -> float | None:
     known = _json(data.attrs, "env_args")
     settings = known.get("env_kwargs") if isinstance(known, dict) else None
     rate = settings.get("control_freq") if isinstance(settings, dict) else None
-    return float(rate) if isinstance(rate, int | float) and rate > 0 else None
+    if isinstance(rate, bool) or not isinstance(rate, int | float):
+        return None
+    return float(rate) if 0 < rate < np.inf else None
 
 
-def _contents(data: Any, first: str, lengths: tuple[int, ...], side: Sidecar) -> Contents:
-    demo = data[first]
+def _contents(data: Any, names: Sequence[str], lengths: tuple[int, ...], side: Sidecar) -> Contents:
+    demo = data[names[0]]
     columns = tuple(
         _column(from_key(key) if side.ours else key, array, f"obs/{key}") for key, array in sorted(_arrays(demo["obs"]))
     )
     unread = sorted(set(demo) - READ - ({"rewards", "dones"} if side.extras else set()))
+    later = {key for name in names[1:] for key, _ in _arrays(data[name]["obs"])}
+    some = sorted(later - {key for key, _ in _arrays(demo["obs"])})
+    left = [f"{', '.join(unread)} of each demonstration are not read"] if unread else []
+    left += [f"obs/{', obs/'.join(some)} of some demonstrations is not read: data/{names[0]} lacks it"] if some else []
     extras = side.extras if STAMP in demo else side.extras - {"stamps"}
     return Contents(
         "robomimic",
@@ -146,7 +152,7 @@ def _contents(data: Any, first: str, lengths: tuple[int, ...], side: Sidecar) ->
         side.task,
         side.signature,
         extras,
-        (f"{', '.join(unread)} of each demonstration are not read",) if unread else (),
+        tuple(left),
     )
 
 
@@ -162,7 +168,8 @@ def _arrays(group: Any, above: str = "") -> Iterator[tuple[str, Any]]:
 def _column(name: str, array: Any, key: str) -> Column:
     shape = tuple(int(size) for size in array.shape[1:])
     names = _json(array.attrs, "names") or ()
-    return Column(name, shape, array.dtype.name, holds_images(shape, array.dtype.name), tuple(names), key)
+    kind = type_name(array.dtype)
+    return Column(name, shape, kind, holds_images(shape, kind), tuple(names), key)
 
 
 class RobomimicWriter(ArrayWriter):

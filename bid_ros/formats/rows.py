@@ -1,7 +1,14 @@
-"""Rows of an episode: when each is, and which of them form a run."""
+"""Rows of an episode: when each is, which of them form a run, and the type of their values."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+def type_name(dtype: np.dtype[Any]) -> str:
+    """Return a name of a type that ``numpy.dtype`` reads: ``float32``, or ``<U8`` of a text, which has no other one."""
+    return dtype.name if dtype.kind in "biufc" else dtype.str
 
 
 def runs_of(mask: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:

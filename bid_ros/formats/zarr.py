@@ -1,6 +1,9 @@
 """The replay buffer of Diffusion Policy (Chi et al., RSS 2023): a zarr folder, or one zip file of it."""
 
+import math
+import os
 import zipfile
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,12 +30,13 @@ from bid_ros.formats.files import (
     remove,
     to_key,
 )
-from bid_ros.formats.rows import row_stamps
+from bid_ros.formats.rows import row_stamps, type_name
 from bid_ros.formats.umi import derived_action, hand_keys, joined
 
 CHUNK_BYTES: Final = 1 << 22
 LONGEST_CHUNK: Final = 1024  # rows
 DATA: Final = "data/"
+ABOUT_ARRAY: Final = (".zarray", ".zattrs", "zarr.json")  # files beside the chunks of an array
 
 
 class ZarrSource:
@@ -54,11 +58,13 @@ class ZarrSource:
             self._root = zarr.open_group(ZipStore(path, mode="r") if path.is_file() else str(path), mode="r")
             if "meta/episode_ends" not in self._root or "data" not in self._root:
                 raise RecordingError(f"{path} is no replay buffer; valid is one with data/action and meta/episode_ends")
-            self._ends = np.asarray(self._root["meta/episode_ends"][:]).astype(np.int64)
+            self._ends = _whole_numbers(np.asarray(self._root["meta/episode_ends"][:]), path)
             self._arrays = {
                 key: item for key, item in self._root["data"].members(max_depth=None) if hasattr(item, "dtype")
             }
             self._attributes = dict(self._root.attrs)
+            files = _stored(path)
+            notes = tuple(filter(None, (_missing(files, *item) for item in sorted(self._arrays.items()))))
         stored = next((name for name in ACTIONS if name in self._arrays), "")
         self._commanded = (stored,) if stored else hand_keys(self._arrays)
         self._stored = bool(stored)
@@ -66,7 +72,7 @@ class ZarrSource:
         lengths = tuple(np.diff(self._ends, prepend=0).tolist())
         added = self._attributes.get(KEY)
         self._side = read_sidecar(added, added.get("episodes", []) if isinstance(added, dict) else [], lengths)
-        self.contents = self._described(lengths, self._side)
+        self.contents = replace(self._described(lengths, self._side), notes=notes)
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on."""
@@ -118,6 +124,34 @@ class ZarrSource:
         )
 
 
+def _whole_numbers(ends: NDArray[Any], path: Path) -> NDArray[np.int64]:
+    """Return the ends of the episodes as int64. Raises RecordingError if they are no whole numbers."""
+    with np.errstate(invalid="ignore"):
+        whole: NDArray[np.int64] = ends.astype(np.int64)
+    if not np.array_equal(whole, ends):
+        raise RecordingError(f"replay buffer {path} has episode_ends that are no whole numbers: {ends.tolist()[:3]}")
+    return whole
+
+
+def _stored(path: Path) -> list[str]:
+    """Return the names of the files in a folder or zip file of zarr, sorted."""
+    if path.is_file():
+        with zipfile.ZipFile(path) as archive:
+            return sorted(name for name in archive.namelist() if not name.endswith("/"))
+    return sorted((Path(at) / name).relative_to(path).as_posix() for at, _, names in os.walk(path) for name in names)
+
+
+def _missing(stored: list[str], key: str, array: Any) -> str:
+    """Return a sentence if files of an array are not there, as after a copy that was not finished; else empty."""
+    above = f"{DATA}{key}/"
+    there = bisect_left(stored, above + chr(0x10FFFF)) - bisect_left(stored, above)
+    there -= sum(stored[bisect_left(stored, above + name) :][:1] == [above + name] for name in ABOUT_ARRAY)
+    count = math.prod(-(-size // chunk) for size, chunk in zip(array.shape, array.shards or array.chunks, strict=True))
+    if there >= count:
+        return ""
+    return f"{DATA}{key} lacks {count - there} of {count} files: zarr takes all values in them as {array.fill_value}"
+
+
 @contextmanager
 def _decodable(path: Path) -> Iterator[None]:
     """Around opening arrays: one coded as UMI codes its pictures says which extra reads it."""
@@ -138,7 +172,7 @@ def _decodable(path: Path) -> Iterator[None]:
 def _column(key: str, array: Any, ours: bool) -> Column:
     shape = tuple(array.shape[1:])
     names = tuple(dict(array.attrs).get("names", ()))
-    name, kind = from_key(key) if ours else key, array.dtype.name
+    name, kind = from_key(key) if ours else key, type_name(array.dtype)
     return Column(name, shape, kind, holds_images(shape, kind), names, DATA + key)
 
 
@@ -188,7 +222,9 @@ def _create(group: Any, name: str, shape: tuple[int, ...], dtype: str) -> Any:
     row = int(np.prod(shape[1:])) * np.dtype(dtype).itemsize
     chunk = max(1, min(shape[0], LONGEST_CHUNK, CHUNK_BYTES // max(row, 1)))
     compressor = numcodecs.Blosc(cname="zstd", clevel=5, shuffle=numcodecs.Blosc.BITSHUFFLE)
-    return group.create_array(name, shape=shape, chunks=(chunk, *shape[1:]), dtype=dtype, compressors=compressor)
+    # Chunks of zeros are written, too: so one that is not there was lost.
+    coding = {"chunks": (chunk, *shape[1:]), "compressors": compressor, "config": {"write_empty_chunks": True}}
+    return group.create_array(name, shape=shape, dtype=dtype, **coding)
 
 
 def _fill(group: Any, name: str, column: Column, rows: int, pieces: Iterable[NDArray[Any]]) -> None:

@@ -74,12 +74,12 @@ def with_past(ahead: Array, past: int) -> Array:
 
 
 def frames_in_use(task: Task) -> int:
-    """Return how many frames can pass from the first use of one to its last, at as many decisions as there can be.
+    """Return how many frames are encoded from one use of a frame to the next, at as many decisions as there can be.
 
-    A frame is the newest one of a decision, and a row of the history each step from then on.
+    That is a step of the task. At the start of an episode each decision in it encodes a whole history.
     """
-    decisions = (task.observation_steps - 1) * FASTEST_HZ / task.rate_hz
-    return min(max(math.ceil(decisions) + 1, LEAST_KEPT), MOST_KEPT)
+    decisions_a_step = math.ceil(FASTEST_HZ / task.rate_hz)
+    return min(max(task.observation_steps * decisions_a_step, LEAST_KEPT), MOST_KEPT)
 
 
 class FrameEncoder:

@@ -9,7 +9,6 @@ from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import check_namespace
 from bid_ros.policy.decision_rate import FASTEST_HZ
-from bid_ros.system.folder import POLICY, System
 
 _VALID: Final = {int: "is a whole number", float: "is a number", bool: "are true and false"}
 RENAMED: Final = {"acts": "driver", "person": "human"}
@@ -96,14 +95,6 @@ def argument_kind(name: str, of: type[Any] = RunArguments) -> type[Any]:
     hint = get_type_hints(of)[name]
     kind: type[Any] = next((part for part in get_args(hint) if part is not type(None)), hint)
     return tuple if get_args(hint)[-1:] == (Ellipsis,) else kind
-
-
-def decision_rate_hz(system: System, arguments: RunArguments) -> float:
-    """Return how many decisions a second a run makes; 0: the task's rate, or no policy drives."""
-    if (arguments.driver or system.settings.driver) != POLICY:
-        return 0.0
-    given = arguments.decision_rate
-    return system.settings.policy.decision_rate_hz if given is None else given
 
 
 Arguments = TypeVar("Arguments")

@@ -70,3 +70,11 @@ def test_an_item_comes_to_the_end_of_a_list(name, count):
 def test_a_value_is_one_line():
     assert flow_text({"a": [1.0, 2.5], "b": None}) == "{a: [1.0, 2.5], b: null}"
     assert flow_text("x") == "x"
+
+
+@pytest.mark.parametrize(
+    "value", ["a\nb", "a\n", "\n", {"k\nk": ["x\r\ny", 1.5, True]}, "plain", "wide " * 99, "é\u2028"]
+)
+def test_a_value_is_one_line_whatever_is_in_it(value):
+    text = flow_text(value)
+    assert len(text.splitlines()) == 1 and yaml.safe_load(text) == value

@@ -128,6 +128,13 @@ def test_an_assembly_that_was_interrupted_begins_again(source, tmp_path):
     assert not (tmp_path / "set.zarr" / "half").exists()
 
 
+def test_a_link_to_nowhere_is_not_replaced(source, tmp_path):
+    (tmp_path / "out").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(RecordingError, match="out exists; name another target"):
+        convert(source, tmp_path / "out", "zarr")
+    assert (tmp_path / "out").is_symlink() and not (tmp_path / "nowhere").exists()
+
+
 def test_what_is_there_is_never_replaced(source, written, exact, kit, tmp_path):
     path = written(exact)
     before = digest(path)

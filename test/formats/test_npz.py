@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bid_ros.cli import main
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats import convert, load_dataset, open_source
+from bid_ros.formats import convert, load_dataset, mapped, open_source
 from bid_ros.recording.dataset import Dataset
 
 
@@ -52,6 +53,17 @@ def test_damaged_files_are_refused(dataset, task, tmp_path):
         list(open_source(path).episodes())
 
 
+@pytest.mark.parametrize("by", [-1, 1])
+def test_episodes_that_are_not_all_rows_are_refused(dataset, tmp_path, by):
+    path = tmp_path / "set.npz"
+    dataset.save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez(path, **arrays | {"episode_ends": arrays["episode_ends"] + by})
+    with pytest.raises(RecordingError, match=rf"has 17 rows; episode_ends says {17 + by}"):
+        open_source(path)
+
+
 def test_a_file_of_another_version_is_refused(dataset, tmp_path):
     path = tmp_path / "set.npz"
     dataset.save(path)
@@ -63,3 +75,45 @@ def test_a_file_of_another_version_is_refused(dataset, tmp_path):
         open_source(path)
     with pytest.raises(RecordingError):
         Dataset.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"actions": lambda values: values.astype(str)}, "'action' of the data set is <U32; valid are numbers"),
+        (
+            {"actions": lambda values: values.astype(complex)},
+            "'action' of the data set is complex128; valid are numbers",
+        ),
+        ({"stamps_ns": lambda values: values[::-1]}, "the time of row 1 is not after that of row 0; valid are times"),
+    ],
+)
+def test_what_is_no_number_or_goes_back_in_time_is_refused(dataset, task, tmp_path, change, said):
+    path = tmp_path / "set.npz"
+    dataset.save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    ((name, edit),) = change.items()
+    np.savez(path, **arrays | {name: edit(arrays[name])})
+    with pytest.raises(RecordingError, match=said):
+        convert(mapped(open_source(path), task), tmp_path / "out", "zarr")
+
+
+def test_a_task_that_is_no_text_is_said_to_be_unknown(dataset, tmp_path, capsys):
+    path = tmp_path / "set.npz"
+    dataset.save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez(path, **arrays | {"about": np.array(str(arrays["about"]).replace('"task": "small"', '"task": 5'))})
+    assert main(["data", "info", str(path)]) == 0
+    assert "task 5" in capsys.readouterr().out
+
+
+def test_a_text_beside_the_numbers_is_left_to_a_person(dataset, tmp_path, capsys):
+    path = tmp_path / "set.npz"
+    dataset.save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez(path, **arrays | {"observation.word": np.full(17, "pick")})
+    assert main(["data", "map", str(path), "--out", str(tmp_path / "task.yaml")]) == 0
+    assert "'word' is left out: <U4, no numbers" in capsys.readouterr().err

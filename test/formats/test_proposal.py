@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import yaml
 from lerobot_robots import ALOHA, G1, INSPIRE, LENGTHS, SO101, SO101_NEW, Demonstrations, aloha, g1, so101
+from odd_sets import Memory
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import parse_task
-from bid_ros.formats import Column, mapped
+from bid_ros.formats import Column, DataEpisode, mapped
 from bid_ros.formats.proposal import propose
+from bid_ros.formats.rows import row_stamps
 from bid_ros.formats.unit_evidence import gripper_unit, joint_unit, position_unit
 
 SO_RANGES = [(-61.0, 72.5)] * 5 + [(0.6, 97.5)]
@@ -180,3 +182,14 @@ def test_what_holds_nothing_to_learn_is_refused_in_a_sentence():
     source = Demonstrations(("dx.vel",), [(-1, 1)])
     with pytest.raises(RecordingError, match=r"holds no observation of a task; it holds state, action: write its task"):
         propose(source, "data/mine")
+
+
+def test_names_of_several_lines_leave_the_file_what_it_is():
+    rows = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
+    names = ("arm\npos", "vel\nname: other")
+    columns = (Column("s\nname: other", (2,), "float32", names=names, key="obs/s\nname: other"),)
+    action = Column("action", (2,), "float32", names=names)
+    source = Memory(columns, action, [DataEpisode({columns[0].name: rows}, rows, row_stamps(20, 10.0))])
+    found = propose(source, "data/two\nname: other")
+    task = parse_task({"rate_hz": 10} | yaml.safe_load(found.text))
+    assert task.name == "two_name_other" and "obs/s\nname: other[0]" in task.data.observation.values()

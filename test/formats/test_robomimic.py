@@ -113,6 +113,14 @@ def test_arrays_in_groups_are_read_by_their_path(tmp_path):
         )
 
 
+def test_what_only_later_demonstrations_hold_is_said(tmp_path):
+    def more(file):
+        file["data/demo_2/obs/force"] = np.zeros((3, 6))
+
+    contents = open_source(make(tmp_path / "set.hdf5", change=more)).contents
+    assert "obs/force of some demonstrations is not read: data/demo_0 lacks it" in contents.left
+
+
 def test_demonstrations_of_different_types_are_refused(tmp_path):
     def scale(file):
         del file["data/demo_2/obs/agentview_image"]

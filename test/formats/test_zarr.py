@@ -94,12 +94,22 @@ def test_rows_of_more_than_a_chunk_are_whole(tmp_path, monkeypatch):
         ({"meta/episode_ends": None}, "is no replay buffer; valid is one with data/action and meta/episode_ends"),
         ({"data/state": np.ones((5, 5))}, "data/state has 5 rows; episode_ends says 6"),
         ({"meta/episode_ends": [4, 2]}, "episode_ends that do not increase from 1 or more"),
+        ({"meta/episode_ends": [2.5, 6.0]}, r"episode_ends that are no whole numbers: \[2\.5, 6\.0\]"),
+        ({"meta/episode_ends": [2.0, np.nan]}, r"episode_ends that are no whole numbers: \[2\.0, nan\]"),
         ({"meta/episode_ends": np.zeros(0, int)}, "episode_ends that do not increase from 1 or more"),
     ],
 )
 def test_a_replay_buffer_that_is_not_whole_is_refused(tmp_path, changes, said):
     with pytest.raises(RecordingError, match=said):
         open_source(make(tmp_path / "set.zarr", **changes))
+
+
+def test_a_chunk_that_is_not_there_is_said_because_zarr_makes_it_up(tmp_path):
+    convert(open_source(make(tmp_path / "set.zarr")), tmp_path / "copy", "zarr")
+    assert open_source(tmp_path / "copy").contents.notes == (), "chunks of zeros are written, too"
+    (tmp_path / "copy" / "data" / "state" / "0.0").unlink()
+    (said,) = open_source(tmp_path / "copy").contents.notes
+    assert said == "data/state lacks 1 of 1 files: zarr takes all values in them as 0.0"
 
 
 def test_actions_of_umi_are_derived_from_its_poses(root, tmp_path):

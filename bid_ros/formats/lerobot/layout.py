@@ -206,7 +206,7 @@ def read_layout(root: Path, version: str) -> Layout:
         if found != version:
             raise RecordingError(f"LeRobot data set {root} has version {found}; valid are v2.1 and v3.0")
         fps = float(info["fps"])
-        if not fps > 0:
+        if not 0 < fps < np.inf:
             raise RecordingError(f"LeRobot data set {root} has fps {fps:g}; valid is a positive number")
         features = dict(info["features"])
         commanded = next((key for key in ACTIONS if key in features), "")

@@ -83,6 +83,7 @@ class LeRobotSource:
     def __init__(self, name: str, layout: Layout, places: Sequence[Place], tasks: Mapping[int, str]) -> None:
         self._layout, self._tasks = layout, tasks
         self._rows: Rows | None = None
+        self._counts: dict[Path, int] = {}
         self._timed = [self._read_times(place) for place in places]
         self._spans = [(item, span) for item in self._timed for span in item.timing.spans]
         lengths = tuple(place.length for place in places)
@@ -103,7 +104,7 @@ class LeRobotSource:
             self._side.task,
             self._side.signature,
             extras,
-            layout.left,
+            (*layout.left, *self._unclaimed(places)),
             (*layout.notes, *notes_of([item.timing for item in self._timed], lengths, layout.fps), *moved),
         )
 
@@ -111,6 +112,17 @@ class LeRobotSource:
         """Return the episodes from number ``start`` on. Raises RecordingError where the files are damaged."""
         for timed, span in self._spans[start:]:
             yield self._episode(timed, span, names)
+
+    def _unclaimed(self, places: Sequence[Place]) -> list[str]:
+        """Return a sentence for each table that has more rows than its episodes."""
+        claimed = dict.fromkeys(self._counts, 0)
+        for place in places:
+            claimed[place.data] += place.length
+        return [
+            f"{count - claimed[path]} of {count} rows of {path} are not read: they belong to no episode"
+            for path, count in self._counts.items()
+            if count > claimed[path]
+        ]
 
     def _read_times(self, place: Place) -> TimedEpisode:
         table = self._table(place, [column.key for column in (TIMES, NUMBERS, TASKS)])
@@ -172,6 +184,7 @@ class LeRobotSource:
     def _table(self, place: Place, names: Sequence[str]) -> Any:
         if self._rows is None or self._rows.path != place.data:
             self._rows = Rows(place.data)
+            self._counts[place.data] = self._rows.count
         return self._rows.read(place.first, place.length, names)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bid_ros.cameras.image import unpacked
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
-from bid_ros.formats.base import Column, DataEpisode
+from bid_ros.formats.base import NUMBERS, Column, DataEpisode
 from bid_ros.formats.files import STAMP, readable
 from bid_ros.formats.lerobot.layout import ColumnPlan
 
@@ -143,28 +143,50 @@ class Rows:
 
 
 def numbers(table: Any, column: Column, path: Path) -> NDArray[Any]:
-    """Return a numeric column of a table as ``(T, *shape)``. Raises RecordingError if it has another shape."""
+    """Return a numeric column of a table as ``(T, *shape)``.
+
+    Raises:
+        RecordingError: it has another shape or lacks values, or the type that the data set says cannot hold them.
+    """
     with readable(path):
-        values = table.column(column.key).combine_chunks()
-        if values.null_count:
-            raise RecordingError(f"{path}: '{column.key}' lacks values in {values.null_count} rows")
-        while hasattr(values, "flatten") and hasattr(values.type, "value_type"):
-            values = values.flatten()
-        flat = values.to_numpy(zero_copy_only=False)
+        flat = _flattened(table.column(column.key).combine_chunks(), f"{path}: '{column.key}'")
     if len(flat) != table.num_rows * column.size:
         raise RecordingError(
             f"{path}: '{column.key}' has {len(flat)} values in {table.num_rows} rows; valid is {column.size} a row"
         )
     # Booleans and short rows come as other types than the features say.
-    found: NDArray[Any] = flat.astype(column.dtype).reshape(table.num_rows, *column.shape)
-    return found
+    found: NDArray[Any] = flat.astype(column.dtype)
+    if found.dtype.kind in "iub" and not np.array_equal(found, flat):
+        at = int((found != flat).argmax())
+        raise RecordingError(f"{path}: '{column.key}' has {flat[at]}, which is no {column.dtype}, as info.json says")
+    return found.reshape(table.num_rows, *column.shape)
+
+
+def _flattened(values: Any, said: str) -> NDArray[Any]:
+    """Return the numbers of an array of Arrow, of rows of one length; ``said`` begins the sentence of an error."""
+    from pyarrow.compute import list_value_length
+
+    while not values.null_count and hasattr(values, "flatten") and hasattr(values.type, "value_type"):
+        sizes = list_value_length(values).unique().to_pylist()
+        if len(sizes) > 1:
+            raise RecordingError(
+                f"{said} has rows of {' and '.join(map(str, sorted(sizes)[:3]))} values; valid is one number of them"
+            )
+        values = values.flatten()
+    if values.null_count:
+        raise RecordingError(f"{said} lacks {values.null_count} values")
+    flat: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    if flat.dtype.kind not in NUMBERS:
+        raise RecordingError(f"{said} is {values.type}; valid are numbers")
+    return flat
 
 
 def pictures(table: Any, column: Column, path: Path) -> NDArray[np.uint8]:
     """Return an image column of a table as ``(T, height, width, 3)`` rgb. Raises RecordingError."""
     found = np.empty((table.num_rows, *column.shape), np.uint8)
     for at, item in enumerate(table.column(column.key)):
-        content = (item.as_py() or {}).get("bytes")
+        held = item.as_py() or {}
+        content = held.get("bytes") if isinstance(held, dict) else None
         if not content:
             raise RecordingError(f"{path}: '{column.key}' has no picture in row {at}")
         image = unpacked(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)

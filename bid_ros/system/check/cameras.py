@@ -16,6 +16,8 @@ from bid_ros.core.errors import CameraError
 from bid_ros.core.feature import Feature
 from bid_ros.core.task import Task
 from bid_ros.system.check.finding import CheckFinding
+from bid_ros.system.folder import POLICY, System
+from bid_ros.system.run import RunArguments
 
 FIRST_S: Final = 5.0  # for the first image; a driver is discovered and a device opened in it
 WATCH_S: Final = 2.0  # in which the rate is measured
@@ -83,6 +85,14 @@ class Seen:
 def fitter_of(camera: CameraConfig, task: Task) -> ImageFitter:
     """Return what crops and resizes the images of a camera to what the task observes."""
     return ImageFitter(camera.name, camera.crop, feature_of(camera, task).shape)
+
+
+def decision_rate_hz(system: System, arguments: RunArguments) -> float:
+    """Return how many decisions a second a run makes; 0: the task's rate, or no policy drives."""
+    if (arguments.driver or system.settings.driver) != POLICY:
+        return 0.0
+    given = arguments.decision_rate
+    return system.settings.policy.decision_rate_hz if given is None else given
 
 
 def judge_camera(camera: CameraConfig, task: Task, seen: Seen, decision_rate_hz: float = 0.0) -> CheckFinding:
