@@ -67,7 +67,7 @@ def _approach(operator: ScriptedOperator, how: Grasp, yaw: float) -> Motion:
     aside = random.uniform(0.05, 0.11)
     if path in ("left", "right"):
         side = np.array([0.0, aside if path == "left" else -aside, 0.0])
-        between = (operator.place + how.place(operator) + ABOVE * UP) / 2 + side
+        between = (operator.place + (how.place(operator) + ABOVE * UP)) / 2 + side
         yield from operator.move(between, yaw * random.uniform(0.2, 0.8))
     elif path == "low":
         yield from operator.move(how.place(operator) + np.array([-aside, 0.0, 0.05]), yaw)  # from the robot's side

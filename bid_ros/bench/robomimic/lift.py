@@ -23,4 +23,5 @@ def _cube(operator: ScriptedOperator) -> Array:
 
 def _yaws(operator: ScriptedOperator) -> Array:
     # Two of the four sides face the fingers after each quarter turn.
-    return reachable(operator.object_heading + np.pi / 2 * np.arange(-4, 5))
+    turns: Array = np.pi / 2 * np.arange(-4, 5)
+    return reachable(operator.object_heading + turns)
