@@ -23,5 +23,5 @@ def _cube(operator: ScriptedOperator) -> Array:
 
 def _yaws(operator: ScriptedOperator) -> Array:
     # Two of the four sides face the fingers after each quarter turn.
-    turns: Array = np.pi / 2 * np.arange(-4, 5)
+    turns = np.asarray(np.pi / 2 * np.arange(-4, 5), dtype=np.float64)
     return reachable(operator.object_heading + turns)
