@@ -10,7 +10,6 @@ from bid_ros.commands.run_video import CAMERAS, draw_run, draw_studio
 from bid_ros.commands.tasks import moving_in, recorded, task_file_of_bags
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
-from bid_ros.curation.catalog import split_name
 
 
 def add_runs(inner: Any) -> None:
@@ -59,6 +58,8 @@ def add_runs(inner: Any) -> None:
 
 def run_video(options: argparse.Namespace) -> int:
     """Draw the video of a bag."""
+    from bid_ros.curation.catalog import split_name  # imports the readers of bags
+
     (bag, named), out = split_name(options.bag), Path(options.out)
     episode = named if options.episode is None else options.episode
     if named not in (None, episode):
