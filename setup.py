@@ -94,7 +94,15 @@ setup(
         "ur": ["bid_ros[run]", "ur-rtde>=1.6.5", "pin"],
         "bench": ["bid_ros[run]", "gym-pusht>=0.1.8", "onnx", "pyarrow", "tqdm"],
         # In an environment of its own, beside MuJoCo 4 of the twins: make benchmarks.
-        "benchmarks": ["bid_ros[run]", "gymnasium", "gymnasium-robotics==1.4.2", "mujoco==3.3.7", "onnx", "tqdm"],
+        "benchmarks": [
+            "bid_ros[run]",
+            "gymnasium",
+            "gymnasium-robotics==1.4.2",
+            "mujoco==3.3.7",
+            "onnx",
+            "robosuite==1.5.2",
+            "tqdm",
+        ],
         "ray": ["bid_ros[run]", "ray"],
         "remote": ["bid_ros[run]", "msgpack", "websockets"],
         "umi": ["bid_ros[run]", "imagecodecs-numcodecs"],

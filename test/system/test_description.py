@@ -125,8 +125,8 @@ def test_faster_decisions_have_faster_images_and_are_recorded(system, bundle):
 
 def test_a_twin_that_cannot_have_a_scene_for_each_decision_is_refused(tmp_path):
     made = new_system(tmp_path / "mine", like="franka_place")
-    path = made.folder / "task.yaml"
-    path.write_text(re.sub(r"(?m)^rate_hz: 10\b", "rate_hz: 12.5", path.read_text()))
+    for path in (made.folder / "task.yaml", made.folder / "policy_task.yaml"):
+        path.write_text(re.sub(r"(?m)^rate_hz: 10\b", "rate_hz: 12.5", path.read_text()))
     system = find_system(made.folder)
     with pytest.raises(BidError, match=r"decision_rate_hz is 37\.5, and the twin has a whole number of scenes"):
         describe(system, RunArguments(driver="policy", decision_rate=37.5))
