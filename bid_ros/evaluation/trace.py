@@ -84,9 +84,9 @@ class Trace:
 
     def _points(self) -> list[Array]:
         """Return the points ``(P, 2)`` that are observed in the plane of the actions, at each shown row."""
-        if self._task.action[0].kind != "points":
-            return []
         values = [self._episode.observations[item.name] for item in self._task.vectors if item.kind == "points"]
+        if self._task.action[0].kind != "points" or not values:
+            return []
         return [
             np.concatenate([np.asarray(item[row], dtype=np.float64).reshape(-1, 2) for item in values])
             for row in self._shown
