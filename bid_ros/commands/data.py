@@ -146,8 +146,9 @@ def run_convert(options: argparse.Namespace) -> int:
     origin = str(Path(options.source).resolve())
     with progress_bar(source.contents) as progress:
         report = convert(source, options.target, options.to, written, progress, origin, whole=options.verify)
+    left = list(getattr(source, "reasons", ()))
     if options.json:
-        print(json.dumps(report.__dict__))
+        print(json.dumps(report.__dict__ | {"left_out": left}))
         return 0
     again = f", {report.resumed} from an earlier run" if report.resumed else ""
     print(f"{report.target}: {report.format}, {report.episodes} episodes{again}, {report.rows} rows", file=sys.stderr)
@@ -159,6 +160,7 @@ def run_convert(options: argparse.Namespace) -> int:
         lines.append(f"pictures of {name}: median PSNR {median:.1f} dB, lowest {lowest:.1f} dB")
     changes = [f"{name}: {how}" for name, how in report.changed.items()]
     lines += [f"  {line}" for line in (*report.notes, *changes, *report.lost)]
+    lines += [f"  left out: {line}" for line in left]
     print("\n".join(lines), file=sys.stderr)
     return 0
 

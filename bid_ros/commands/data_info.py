@@ -41,6 +41,8 @@ def describe(path: str, source: Source, task: Task | None, as_json: bool) -> Non
         print(json.dumps({"path": path, **about_json(contents), **counts, **about}))
     else:
         print(_table(path, contents, told, recorded))
+        for bag in recorded.cut if recorded else ():
+            print(f"bag {bag} was not closed: it is read up to its last whole message")
         for each in latencies:
             print(f"latency: {each}")
         if damage:

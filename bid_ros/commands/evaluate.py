@@ -103,8 +103,9 @@ def _checked(options: argparse.Namespace) -> tuple[str, ...]:
     decoders = tuple(dict.fromkeys(filter(None, options.decoder)))
     if not decoders:
         raise BidError("--decoder names none; valid is a comma list of one or more")
-    if options.episodes < 0:
-        raise BidError(f"--episodes is {options.episodes}; valid is 0 or more")
+    for name in ("episodes", "seed"):
+        if (value := getattr(options, name)) < 0:
+            raise BidError(f"--{name} is {value}; valid is 0 or more")
     return decoders
 
 

@@ -14,6 +14,7 @@ from bid_ros.core.worker_pool import Report, WorkerPool
 from bid_ros.evaluation.evaluate import EpisodeMeasures, EvaluationSetup, episode_key
 from bid_ros.evaluation.trace import Trace
 from bid_ros.formats.base import DataEpisode, Source
+from bid_ros.formats.convert import check_episode
 
 VERSION = 4  # of the measures and of how decoders choose: parts of another are not used
 
@@ -89,7 +90,7 @@ def evaluate(
         progress: called with the numbers of episodes and decisions done.
 
     Raises:
-        BidError: the data, the policy or a worker fails.
+        BidError: the data hold numbers that are none, or the data, the policy or a worker fails.
     """
     parts = _Parts(folder, setup, bundle_sha256)
     outcome, done, rows = EvaluationOutcome(), dict[int, EpisodeMeasures](), 0
@@ -103,6 +104,7 @@ def evaluate(
 
     def jobs() -> Iterator[Job]:
         for number, found in enumerate(islice(source.episodes(), most)):
+            check_episode(source.contents, found, number)
             episode = found if told else replace(found, text="", texts=())  # the task's own words were asked by nobody
             job = Job(number, _part_key(episode), episode, number < shown)
             if job.shown:

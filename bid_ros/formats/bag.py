@@ -62,6 +62,7 @@ class BagSource:
         told: Callable[[BagReport], None] = lambda report: None,
     ) -> None:
         self._bags, self._task, self._wanted, self._told = tuple(bags), task, check_outcomes(wanted), told
+        self._reasons: dict[str, tuple[str, ...]] = {}
 
     @cached_property
     def contents(self) -> Contents:
@@ -110,6 +111,11 @@ class BagSource:
         return count_recorded(self._bags, self._task)
 
     @property
+    def reasons(self) -> tuple[str, ...]:
+        """A sentence for everything that was left out of the bags that were read, with the bag."""
+        return tuple(f"{bag}: {reason}" for bag, reasons in self._reasons.items() for reason in reasons)
+
+    @property
     def invented(self) -> tuple[str, ...]:
         """Fields of the bags that nobody recorded, ``TOPIC.FIELD`` each."""
         return invented_in(self._bags)
@@ -155,6 +161,7 @@ class BagSource:
             reports.append(
                 BagReport(str(bag), found["episodes"], found["used"], found["rows"], tuple(found["reasons"]))
             )
+            self._reasons[str(bag)] = reports[-1].reasons
             self._told(reports[-1])
         if not any(report.rows for report in reports):
             what = "" if self._wanted == SUCCESS else f" and outcome {self._wanted}"

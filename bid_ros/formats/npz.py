@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, holds_images, lost_extras
 from bid_ros.formats.files import ArrayWriter, readable
-from bid_ros.formats.rows import runs_of, type_name
+from bid_ros.formats.rows import native, runs_of, type_name
 from bid_ros.recording.dataset import ARRAYS, INTERVENTION
 from bid_ros.recording.dataset import FORMAT as VERSION
 
@@ -95,7 +95,7 @@ class _Rows:
         content = self._stream.read(rows * self._row)
         if len(content) != rows * self._row:
             raise ValueError("an array ends before its last row")
-        return np.frombuffer(content, self._dtype).reshape(rows, *self._shape)
+        return native(np.frombuffer(content, self._dtype)).reshape(rows, *self._shape)
 
     def skip(self, rows: int) -> None:
         left = rows * self._row

@@ -24,7 +24,7 @@ from bid_ros.formats.files import (
     readable,
     to_key,
 )
-from bid_ros.formats.rows import row_stamps, type_name
+from bid_ros.formats.rows import native, row_stamps, type_name, value_names
 
 MAGIC: Final = b"\x89HDF\r\n\x1a\n"
 READ: Final = {"actions", "obs", STAMP}
@@ -68,14 +68,14 @@ class RobomimicSource:
             columns = [column for column in self.contents.columns if column.wanted(names)]
             for number, name in enumerate(self._names[start:], start):
                 demo = file["data"][name]
-                actions = demo["actions"][:]
+                actions = native(demo["actions"][:])
                 stamps = row_stamps(len(actions), self.contents.rate_hz)
                 if "stamps" in self.contents.extras:
                     stamps = demo[STAMP][:]
                 missing = [column.key for column in columns if column.key not in demo]
                 if missing:
                     raise RecordingError(f"{self._path}: data/{name} lacks {', '.join(missing)}")
-                observations = {column.name: demo[column.key][:] for column in columns}
+                observations = {column.name: native(demo[column.key][:]) for column in columns}
                 for column in columns:
                     self._check_scale(column, observations[column.name], name)
                 yield DataEpisode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
@@ -167,9 +167,9 @@ def _arrays(group: Any, above: str = "") -> Iterator[tuple[str, Any]]:
 
 def _column(name: str, array: Any, key: str) -> Column:
     shape = tuple(int(size) for size in array.shape[1:])
-    names = _json(array.attrs, "names") or ()
+    names = value_names(_json(array.attrs, "names"), shape)
     kind = type_name(array.dtype)
-    return Column(name, shape, kind, holds_images(shape, kind), tuple(names), key)
+    return Column(name, shape, kind, holds_images(shape, kind), names, key)
 
 
 class RobomimicWriter(ArrayWriter):

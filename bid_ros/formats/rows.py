@@ -11,6 +11,17 @@ def type_name(dtype: np.dtype[Any]) -> str:
     return dtype.name if dtype.kind in "biufc" else dtype.str
 
 
+def native(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values in this computer's order of bytes; those that have it already without a copy."""
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def value_names(found: object, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the names of the values of a row, as a file has them; none unless they are a list of one for each."""
+    names = tuple(map(str, found)) if isinstance(found, list) else ()
+    return names if len(names) == int(np.prod(shape)) else ()
+
+
 def runs_of(mask: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
     """Return (first, end) of each run of true values."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))

@@ -1,9 +1,6 @@
 """The replay buffer of Diffusion Policy (Chi et al., RSS 2023): a zarr folder, or one zip file of it."""
 
-import math
-import os
 import zipfile
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,13 +27,13 @@ from bid_ros.formats.files import (
     remove,
     to_key,
 )
-from bid_ros.formats.rows import row_stamps, type_name
+from bid_ros.formats.rows import native, row_stamps, type_name, value_names
 from bid_ros.formats.umi import derived_action, hand_keys, joined
+from bid_ros.formats.zarr_files import check_rows, missing_files, stored_files
 
 CHUNK_BYTES: Final = 1 << 22
 LONGEST_CHUNK: Final = 1024  # rows
 DATA: Final = "data/"
-ABOUT_ARRAY: Final = (".zarray", ".zattrs", "zarr.json")  # files beside the chunks of an array
 
 
 class ZarrSource:
@@ -63,8 +60,8 @@ class ZarrSource:
                 key: item for key, item in self._root["data"].members(max_depth=None) if hasattr(item, "dtype")
             }
             self._attributes = dict(self._root.attrs)
-            files = _stored(path)
-            notes = tuple(filter(None, (_missing(files, *item) for item in sorted(self._arrays.items()))))
+            files, arrays = stored_files(path), sorted(self._arrays.items())
+            notes = tuple(filter(None, (missing_files(files, DATA + key, array) for key, array in arrays)))
         stored = next((name for name in ACTIONS if name in self._arrays), "")
         self._commanded = (stored,) if stored else hand_keys(self._arrays)
         self._stored = bool(stored)
@@ -85,13 +82,18 @@ class ZarrSource:
                 if "stamps" in self.contents.extras:
                     stamps = np.asarray(self._root[f"meta/{STAMP}"][first:end])
                 observations = {
-                    column.name: np.asarray(self._arrays[column.key.removeprefix(DATA)][first:end])
+                    column.name: self._rows(column.key.removeprefix(DATA), first, end)
                     for column in self.contents.columns
                     if column.wanted(names)
                 }
-                parts = [np.asarray(self._arrays[name][first:end]) for name in self._commanded]
+                parts = [self._rows(name, first, end) for name in self._commanded]
             actions = parts[0] if self._stored else joined(parts, end - first)
             yield DataEpisode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
+
+    def _rows(self, name: str, first: int, end: int) -> NDArray[Any]:
+        array = self._arrays[name]
+        check_rows(self._path, DATA + name, array, first, end)
+        return native(np.asarray(array[first:end]))
 
     def _action(self, columns: Mapping[str, Column]) -> Column:
         if not self._commanded:
@@ -100,7 +102,7 @@ class ZarrSource:
         return replace(found[0], name="action") if self._stored else derived_action(found)
 
     def _check(self) -> None:
-        ends, rows = self._ends, {name: array.shape[0] for name, array in self._arrays.items()}
+        ends, rows = self._ends, {name: (*array.shape, "no")[0] for name, array in self._arrays.items()}
         if ends.ndim != 1 or len(ends) == 0 or (np.diff(ends, prepend=0) < 1).any():
             raise RecordingError(f"replay buffer {self._path} has episode_ends that do not increase from 1 or more")
         for name, count in rows.items():
@@ -133,25 +135,6 @@ def _whole_numbers(ends: NDArray[Any], path: Path) -> NDArray[np.int64]:
     return whole
 
 
-def _stored(path: Path) -> list[str]:
-    """Return the names of the files in a folder or zip file of zarr, sorted."""
-    if path.is_file():
-        with zipfile.ZipFile(path) as archive:
-            return sorted(name for name in archive.namelist() if not name.endswith("/"))
-    return sorted((Path(at) / name).relative_to(path).as_posix() for at, _, names in os.walk(path) for name in names)
-
-
-def _missing(stored: list[str], key: str, array: Any) -> str:
-    """Return a sentence if files of an array are not there, as after a copy that was not finished; else empty."""
-    above = f"{DATA}{key}/"
-    there = bisect_left(stored, above + chr(0x10FFFF)) - bisect_left(stored, above)
-    there -= sum(stored[bisect_left(stored, above + name) :][:1] == [above + name] for name in ABOUT_ARRAY)
-    count = math.prod(-(-size // chunk) for size, chunk in zip(array.shape, array.shards or array.chunks, strict=True))
-    if there >= count:
-        return ""
-    return f"{DATA}{key} lacks {count - there} of {count} files: zarr takes all values in them as {array.fill_value}"
-
-
 @contextmanager
 def _decodable(path: Path) -> Iterator[None]:
     """Around opening arrays: one coded as UMI codes its pictures says which extra reads it."""
@@ -171,7 +154,7 @@ def _decodable(path: Path) -> Iterator[None]:
 
 def _column(key: str, array: Any, ours: bool) -> Column:
     shape = tuple(array.shape[1:])
-    names = tuple(dict(array.attrs).get("names", ()))
+    names = value_names(dict(array.attrs).get("names"), shape)
     name, kind = from_key(key) if ours else key, type_name(array.dtype)
     return Column(name, shape, kind, holds_images(shape, kind), names, DATA + key)
 

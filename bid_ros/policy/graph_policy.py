@@ -6,6 +6,8 @@ frame is encoded once: from the images of one instant, uint8 ``(1, height, width
 is an input float32 ``(1, height, width, 1)``, as :func:`bid_ros.core.observation.seen_by_network` makes it.
 """
 
+import math
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,15 +23,15 @@ from bid_ros.decoding import StartMode
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Array, Bundle, Graphs
 from bid_ros.policy.committed import continued
+from bid_ros.policy.decision_rate import FASTEST_HZ
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
 from bid_ros.policy.runtimes.registry import build_runtime
 
 FLOAT: Final = np.dtype(np.float32)
 BYTE: Final = np.dtype(np.uint8)
 WHOLE: Final = np.dtype(np.int64)
+LEAST_KEPT, MOST_KEPT = 8, 64  # frames whose key points are remembered
 # The images of one instant, and their key points.
-KEPT: Final = 8  # frames whose key points are remembered
-
 Frame = tuple[tuple[NDArray[Any], ...], NDArray[np.float32]]
 
 
@@ -71,36 +73,53 @@ def with_past(ahead: Array, past: int) -> Array:
     return whole
 
 
+def frames_in_use(task: Task) -> int:
+    """Return how many frames are encoded from one use of a frame to the next, at as many decisions as there can be.
+
+    That is a step of the task. At the start of an episode each decision in it encodes a whole history.
+    """
+    decisions_a_step = math.ceil(FASTEST_HZ / task.rate_hz)
+    return min(max(task.observation_steps * decisions_a_step, LEAST_KEPT), MOST_KEPT)
+
+
 class FrameEncoder:
-    """Turns the frames of an observation into key points, and remembers those of the last :data:`KEPT` frames.
+    """Turns the frames of an observation into key points, and remembers those of the frames that it encoded last.
 
     Observations overlap: all but the newest frames were in an earlier one, in that before unless decisions are made
-    more often than a step. Frames are compared byte by byte, which takes microseconds, so remembering changes no
+    more often than a step. A frame is found by its checksum and then compared byte by byte, so remembering changes no
     result. One thread only.
 
     Args:
         graph: from one image per camera, ``(1, height, width, channels)``, to key points float32 ``(1, P)``.
         cameras: names of the images.
+        kept: number of frames that are remembered, as :func:`frames_in_use` has it.
 
     Attributes:
         runs: how often the graph ran.
     """
 
-    def __init__(self, graph: Graph, cameras: Sequence[str]) -> None:
+    def __init__(self, graph: Graph, cameras: Sequence[str], kept: int = LEAST_KEPT) -> None:
         self.graph, self.runs = graph, 0
-        self._cameras = tuple(cameras)
-        self._known: list[Frame] = []
+        self._cameras, self._kept = tuple(cameras), kept
+        self._known: dict[int, Frame] = {}  # by checksum, in the order of encoding
 
     def points(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
         """Return key points ``(To, P)`` of images ``(To, height, width, channels)`` by camera, as networks see them."""
-        frames: list[Frame] = []
-        for images in zip(*(values[name] for name in self._cameras), strict=True):
-            known = (*reversed(frames), *self._known)
-            same = next((frame for frame in known if all(map(np.array_equal, images, frame[0]))), None)
-            frames.append(same or self._encode(images))
-        kept = max(KEPT, len(frames))
-        self._known = [*frames, *(frame for frame in self._known if not any(frame is item for item in frames))][:kept]
-        return np.concatenate([points for _, points in frames])
+        found = [self._point(images) for images in zip(*(values[name] for name in self._cameras), strict=True)]
+        while len(self._known) > max(self._kept, len(found)):
+            del self._known[next(iter(self._known))]
+        return np.concatenate(found)
+
+    def _point(self, images: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+        """Return the key points ``(1, P)`` of one frame, those that are remembered if it was encoded before."""
+        checksum = 0
+        for image in images:
+            checksum = zlib.crc32(np.ascontiguousarray(image).data, checksum)
+        known = self._known.get(checksum)
+        if known is None or not all(map(np.array_equal, images, known[0])):
+            self._known.pop(checksum, None)  # of other images, which is a matter of chance
+            known = self._known[checksum] = self._encode(images)
+        return known[1]
 
     def _encode(self, images: Sequence[NDArray[Any]]) -> Frame:
         self.runs += 1
@@ -165,7 +184,7 @@ class ObservationEncoder:
             graph = runtime.load(files["frames"])
             images = {item.name: TensorSpec((1, *item.shape), _pixel(item)) for item in task.cameras}
             check_graph(files["frames"].name, graph, images, TensorSpec((1, output_width(graph.output)), FLOAT))
-            self._frames = FrameEncoder(graph, list(images))
+            self._frames = FrameEncoder(graph, list(images), frames_in_use(task))
             inputs["points"] = TensorSpec((steps, output_width(graph.output)), FLOAT)
         else:
             inputs |= {item.name: TensorSpec((steps, *item.shape), _pixel(item)) for item in task.cameras}

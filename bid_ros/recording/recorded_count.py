@@ -21,11 +21,13 @@ class RecordedCount:
         episodes: number of all, those without an end included. None: nothing says it.
         successes: number of those that succeeded. None: nothing says how they ended.
         unknown: a sentence on why nothing says ``episodes``, else empty.
+        cut: bags whose recorder did not close them: what is behind their last whole message is lost.
     """
 
     episodes: int | None
     successes: int | None
     unknown: str = ""
+    cut: tuple[str, ...] = ()
 
 
 def count_recorded(bags: Iterable[Path], task: Task) -> RecordedCount:
@@ -35,9 +37,10 @@ def count_recorded(bags: Iterable[Path], task: Task) -> RecordedCount:
         RecordingError: a bag is damaged, or does not hold what the task file says.
     """
     found: list[RecordedEpisode] = []
-    told = True
+    told, cut = True, []
     for bag in bags:
         with BagReader(bag, task.recorded_names) as reader:
+            cut += [] if reader.was_complete else [str(bag)]
             if is_foreign(reader, task):
                 episodes, ended = _foreign(reader, task)
                 told = told and ended
@@ -47,7 +50,7 @@ def count_recorded(bags: Iterable[Path], task: Task) -> RecordedCount:
                 return RecordedCount(None, None, _unknown(bag))
         found += episodes
     successes = sum(not unwanted(episode, SUCCESS) for episode in found)
-    return RecordedCount(len(found), successes if told else None)
+    return RecordedCount(len(found), successes if told else None, cut=tuple(cut))
 
 
 def _foreign(reader: BagReader, task: Task) -> tuple[tuple[RecordedEpisode, ...], bool]:

@@ -142,6 +142,7 @@ def test_the_command_writes_a_table_json_a_picture_and_a_page(bundle, data, tmp_
     [
         ("franka_place", ["--decoder", " "], "valid is a comma list of one or more"),
         ("franka_place", ["--episodes", "-1"], "--episodes is -1; valid is 0 or more"),
+        ("franka_place", ["--seed", "-1"], "--seed is -1; valid is 0 or more"),
         ("franka_place", ["--workers", "0"], "workers is 0; valid is 1 to 1024"),
         ("nowhere", [], "valid are a system's folder, franka_place, ur5_pick, a task file, or pusht"),
     ],
@@ -149,6 +150,17 @@ def test_the_command_writes_a_table_json_a_picture_and_a_page(bundle, data, tmp_
 def test_a_wrong_argument_is_one_sentence(bundle, data, capsys, system, options, sentence):
     assert main(["evaluate", system, str(data), "--bundle", str(bundle), *options]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_a_number_that_is_none_is_named_and_nothing_is_judged(bundle, tmp_path, capsys):
+    made = dataset([1, 2])
+    actions = made.actions.copy()  # what is observed is the same array
+    actions[12, 4] = np.nan
+    replace(made, actions=actions).save(tmp_path / "set.npz")
+    command = ["evaluate", "franka_place", str(tmp_path / "set.npz"), "--bundle", str(bundle)]
+    assert main([*command, "--out", str(tmp_path / "out")]) == 2
+    assert "episode 1: 'action' is nan in row 3" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "evaluation.json").exists()
 
 
 def test_an_unknown_decoder_is_one_sentence(bundle, data):

@@ -169,3 +169,20 @@ def test_text_is_no_number(tmp_path):
     with pytest.raises(RecordingError, match=r"'obs/said' is \|S8; valid are numbers"):
         convert(source, tmp_path / "odd.zarr", "zarr")
     assert not (tmp_path / "odd.zarr").exists()
+
+
+def test_numbers_in_another_order_of_bytes_are_read(tmp_path):
+    def turn(file):
+        for demo in file["data"].values():
+            values = demo["actions"][:]
+            del demo["actions"]
+            demo["actions"] = values.astype(">f4")
+
+    convert(open_source(make(tmp_path / "set.hdf5", change=turn)), tmp_path / "out.zarr", "zarr")
+
+
+def test_names_of_values_that_are_numbers_are_texts(tmp_path):
+    def name(file):
+        file["data/demo_0/actions"].attrs["names"] = "[1, 2, 3, 4, 5, 6, 7]"
+
+    assert open_source(make(tmp_path / "set.hdf5", change=name)).contents.action.names == tuple("1234567")

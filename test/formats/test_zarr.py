@@ -162,7 +162,7 @@ def test_damaged_files_are_refused(written, tmp_path):
         open_source(path)
     folder = shutil.copytree(written("zarr"), tmp_path / "cut")
     (folder / "data" / "action" / "0.0").write_bytes(b"no chunk")
-    with pytest.raises(RecordingError, match="cut is damaged"):
+    with pytest.raises(RecordingError, match=r"cut/data/action/0\.0 is damaged"):
         list(open_source(folder).episodes())
 
 
@@ -193,3 +193,39 @@ def test_a_column_that_has_the_name_of_the_action_is_refused(tmp_path):
     columns = (Column("action", (2,), "float32"),)
     with pytest.raises(RecordingError, match="a column is called 'action'; valid in a data set is a name"):
         convert(Memory(columns, columns[0], counted().held), tmp_path / "out", "zarr")
+
+
+def test_a_file_that_is_cut_off_is_refused_because_blosc_reads_on_behind_it(tmp_path):
+    convert(open_source(make(tmp_path / "set.zarr")), tmp_path / "copy", "zarr")
+    file = tmp_path / "copy" / "data" / "state" / "0.0"
+    whole = file.read_bytes()
+    for size in (len(whole) - 1, 10, 0):
+        file.write_bytes(whole[:size])
+        with pytest.raises(RecordingError, match=rf"state/0\.0 is damaged or cut off: its {size} bytes"):
+            next(open_source(tmp_path / "copy").episodes())
+
+
+def test_a_number_without_rows_is_refused(tmp_path):
+    with pytest.raises(RecordingError, match=r"data/scale has no rows; episode_ends says 6"):
+        open_source(make(tmp_path / "set.zarr", **{"data/scale": np.float64(3)}))
+
+
+def test_a_column_without_values_is_carried(tmp_path):
+    path = make(tmp_path / "set.zarr", **{"data/nothing": np.zeros((6, 0))})
+    convert(open_source(path), tmp_path / "copy", "zarr")
+    assert next(open_source(tmp_path / "copy").episodes()).observations["nothing"].shape == (2, 0)
+
+
+@pytest.mark.parametrize("names", [[1, 2], "ab", {"a": 1}, ["a", "b", "c"], 5])
+def test_names_of_values_are_texts_or_none(tmp_path, names):
+    path = make(tmp_path / "set.zarr")
+    zarr.open_group(str(path), mode="a")["data/action"].attrs["names"] = names
+    assert open_source(path).contents.action.names == (("1", "2") if names == [1, 2] else ())
+
+
+def test_numbers_in_another_order_of_bytes_are_read(tmp_path):
+    path = make(tmp_path / "set.zarr", **{"data/state": np.arange(30.0).reshape(6, 5).astype(">f4")})
+    convert(open_source(path), tmp_path / "copy", "zarr")
+    for place in (path, tmp_path / "copy"):
+        state = np.concatenate([item.observations["state"] for item in open_source(place).episodes()])
+        np.testing.assert_array_equal(state, np.arange(30.0).reshape(6, 5))

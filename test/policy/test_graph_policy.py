@@ -1,9 +1,11 @@
 """Each camera frame is encoded once, and remembering changes no result."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from bid_ros.policy.graph_policy import FrameEncoder
+from bid_ros.policy.graph_policy import LEAST_KEPT, MOST_KEPT, FrameEncoder, frames_in_use
 
 
 class Means:
@@ -39,6 +41,32 @@ def test_consecutive_observations_encode_only_what_is_new(frames):
         np.testing.assert_array_equal(one.points(values), fresh.points(values))
         assert one.runs == runs
         fresh = encoder()
+
+
+@pytest.mark.parametrize("a_step", [1, 4, 6, 10])
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_history_is_encoded_once_however_many_decisions_a_step_has(task, steps, a_step):
+    task = replace(task, observation_steps=steps)
+    many = np.random.default_rng(0).integers(0, 256, (120, 2, 4, 4, 3), dtype=np.uint8)
+    one, before, runs = FrameEncoder(Means(), ["front", "wrist"], frames_in_use(task)), (steps - 1) * a_step, {}
+    for newest in range(before, len(many)):
+        values = observation(many, *range(newest - before, newest + 1, a_step))
+        np.testing.assert_array_equal(one.points(values), encoder().points(values))
+        runs[newest] = one.runs
+    # In its first steps each decision has a history that no decision before it saw.
+    assert runs[119] - runs[79] == 40, "each decision encodes its newest frame alone"
+
+
+def test_what_is_remembered_is_bounded(task):
+    assert frames_in_use(replace(task, observation_steps=1, rate_hz=50)) == LEAST_KEPT
+    assert frames_in_use(replace(task, observation_steps=4, rate_hz=1)) == MOST_KEPT
+    one = FrameEncoder(Means(), ["front", "wrist"], LEAST_KEPT)
+    many = np.random.default_rng(0).integers(0, 256, (20, 2, 4, 4, 3), dtype=np.uint8)
+    for row in (*range(20), *range(12, 20)):
+        one.points(observation(many, row))
+    assert one.runs == 20, "the last eight are remembered"
+    one.points(observation(many, 11))
+    assert one.runs == 21, "the one before is not"
 
 
 def test_a_repeated_frame_is_encoded_once(frames):

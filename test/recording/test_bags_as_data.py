@@ -220,3 +220,14 @@ def test_stamps_of_simulated_time_give_the_same_rows(make_run, task, tmp_path):
     one, other = (load_dataset(tmp_path / name, task) for name in ("wall", "simulated"))
     assert one.sha256 == other.sha256 and one.rows > 10
     assert one.stamps_ns[0] < 101 * NANOSECONDS
+
+
+def test_a_conversion_says_which_bags_and_episodes_it_leaves_out(runs, tmp_path, capsys, task):
+    damaged = runs / "third" / "bag"
+    damaged.mkdir(parents=True)
+    (damaged / "bag_0.mcap").write_bytes(b"junk" * 100)
+    source = open_source(runs, task)
+    assert convert(source, tmp_path / "set", "zarr").episodes == 2
+    first, second = source.reasons
+    assert first.startswith(f"{runs / 'first' / 'bag'}: episode 1: left out: timeout")
+    assert second.startswith(f"{damaged}: ") and "is not an MCAP recording" in second

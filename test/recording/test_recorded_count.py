@@ -57,3 +57,11 @@ def test_info_says_the_number_of_a_run(capsys):
     assert main(["data", "info", str(GOLDEN), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["episodes"], report["successes"]) == (1, 1)
+
+
+def test_a_bag_that_was_not_closed_is_named(task, make_run, tmp_path, capsys):
+    bag = make_run(2).write(tmp_path / "bag")
+    file = bag / "bag_0.mcap"
+    file.write_bytes(file.read_bytes()[:-200])
+    found = count_recorded([bag], task)
+    assert (found.episodes, found.cut) == (2, (str(bag),))
