@@ -17,6 +17,7 @@ from skips import fail_if_forbidden
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+pytest_plugins = ["deadlock"]
 
 
 @pytest.hookimpl(optionalhook=True)

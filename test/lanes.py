@@ -102,6 +102,25 @@ class Lanes(LoadGroupScheduling):
         self.workqueue.move_to_end(min(ours, key=lambda name: (kind_of(name), _turn(name))), last=False)
         super()._assign_work_unit(node)
 
+    def schedule(self) -> None:
+        """Also let a worker that takes the place of a crashed one begin: it waits until it has two tests."""
+        super().schedule()
+        for node in self.nodes:
+            self._reschedule(node)
+
+    def remove_node(self, node: Any) -> str | None:
+        """Give the files of a crashed worker to others; return the test that crashed, which is not run again."""
+        units = self.assigned_work.pop(node)
+        left = [(name, test) for name, tests in units.items() for test, over in tests.items() if not over]
+        if not left:
+            return None
+        name, crashed = left[0]
+        units[name][crashed] = True
+        self.workqueue.update({name: tests for name, tests in units.items() if not all(tests.values())})
+        for other in self.nodes:
+            self._reschedule(other)
+        return str(crashed)
+
 
 def _turn(name: str) -> int:
     return next((place for place, prefix in enumerate(LONGEST) if name.startswith(prefix)), len(LONGEST))
