@@ -14,10 +14,12 @@ import numpy as np
 from bid_ros.bench.cell import BenchCell
 from bid_ros.bench.results import read_rows
 from bid_ros.bench.summary import format_interval
+from bid_ros.core.tables import markdown_table
 from bid_ros.episodes.comparison import paired_difference
 
 RUNS: Final = {"flow": "plain", "rtc": "plain", "prefix": "rows given", "roll": "state rolled forward"}
 """Runs of a folder, and how their policy was trained."""
+HEAD: Final = ("delay", "trained", "decoder", "episodes", "score, 95 %", "minus vanilla, paired 95 %")
 Scores = dict[tuple[int, int], float]
 
 
@@ -39,8 +41,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     scores = scores_of(parser.parse_args().folder)
     delays = sorted({delay for _, _, delay in scores})
-    print("|delay|trained|decoder|episodes|score, 95 %|minus vanilla, paired 95 %|")
-    print("|---|---|---|---|---|---|")
+    lines = []
     for delay in delays:
         plain = scores["plain", "vanilla", delay]
         for training, decoder, of in scores:
@@ -51,7 +52,8 @@ def main() -> None:
             first, second = (np.array([found[key] for key in both]) for found in (own, plain))
             against = None if own is plain else paired_difference(first, second)
             score = format_interval(paired_difference(first, np.zeros(len(first))))
-            print(f"|{delay}|{training}|{decoder}|{len(both)}|{score}|{format_interval(against, '+')}|")
+            lines.append([delay, training, decoder, len(both), score, format_interval(against, "+")])
+    print(markdown_table(HEAD, lines))
 
 
 if __name__ == "__main__":

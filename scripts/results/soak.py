@@ -31,14 +31,14 @@ from rclpy.parameter_client import AsyncParameterClient
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.core.errors import BidError
 from bid_ros.core.tables import markdown_table
-from bid_ros.system.description import command_line, describe, environment
+from bid_ros.system.description import environment
 from bid_ros.system.folder import System, find_system
-from bid_ros.system.preparation import prepare
-from bid_ros.system.processes import supervise
 from bid_ros.system.run import RunArguments
-from results.system.usage import usage_by_session
+from results.system.usage import Usage
+from results.system.watch import Watch, run_watched
 
 LOOK_S: Final = 60.0
+WATCH_S: Final = 10.0  # between two looks at the memory
 TURNS: Final = ("vanilla", "ema", "bid", "bid+lead")
 GROWTH: Final = 0.05  # of the memory of a node, from --settle on
 ANSWER_S: Final = 20.0
@@ -51,21 +51,16 @@ class Looks(threading.Thread):
 
     Args:
         out: folder of the run.
+        watch: of its nodes.
         minutes: length of the run.
         busy: processes that compute in its second half.
         decoders: those that take turns; the next episode uses the new one.
     """
 
-    def __init__(self, out: Path, minutes: int, busy: int, decoders: Sequence[str]) -> None:
+    def __init__(self, out: Path, watch: Watch, minutes: int, busy: int, decoders: Sequence[str]) -> None:
         super().__init__(name="looks", daemon=True)
         self.over = threading.Event()
-        self._out, self._minutes, self._busy, self._decoders = out, minutes, busy, decoders
-        self._names: dict[int, str] = {}
-        self._memory: dict[str, float] = {}
-
-    def started(self, name: str, process: int) -> None:
-        """Note the process of a node, which leads a session."""
-        self._names[process] = name
+        self._out, self._watch, self._minutes, self._busy, self._decoders = out, watch, minutes, busy, decoders
 
     def run(self) -> None:
         """Look until the time is over, then interrupt this process as Ctrl-C does."""
@@ -89,11 +84,10 @@ class Looks(threading.Thread):
             self.over.wait()
 
     def _look(self, minute: int, busy: bool, decoder: str) -> None:
-        for process, used in usage_by_session(dict(self._names)).items():
-            name = self._names[process]
-            self._memory[name] = max(self._memory.get(name, 0.0), used.memory_mb)
+        courses = dict(self._watch.courses).items()
+        memory_mb = {name: Usage(*course.values[-1]).memory_mb for name, course in courses if course.values}
         said = counted(self._out / "run.json")
-        row = {"minute": minute, "decoder": decoder, "busy": busy, **said, "memory_mb": dict(self._memory)}
+        row = {"minute": minute, "decoder": decoder, "busy": busy, **said, "memory_mb": memory_mb}
         with (self._out / "soak.jsonl").open("a") as file:
             file.write(json.dumps(row) + "\n")
         shown = ", ".join(f"{name} {count}" for name, count in said.items())
@@ -117,13 +111,11 @@ def soak(system: System, arguments: RunArguments, minutes: int, busy: int, decod
     out = Path(arguments.out)
     if rows_of(out):
         raise BidError(f"{out} holds a run already; valid is another --out")
-    specs = describe(system, arguments)
-    prepare(specs, out)
-    looks = Looks(out, minutes, busy, decoders)
+    watch = Watch(WATCH_S)
+    looks = Looks(out, watch, minutes, busy, decoders)
     looks.start()
     try:
-        commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
-        return supervise(commands, environment(), out / "logs", "episode", started=looks.started)
+        return run_watched(system, arguments, watch)
     finally:
         looks.over.set()
         looks.join()

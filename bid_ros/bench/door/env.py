@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from io import StringIO
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.bench.checks import check_simulator, finite
 from bid_ros.bench.drawing import Drawing
 from bid_ros.core.errors import BidError
 
@@ -91,7 +91,7 @@ class DoorEnv:
             agent: ``(28,)`` units of an action.
             block: ``(5,)`` as in :class:`DoorState`.
         """
-        place, door = _checked("agent", agent, ACTUATORS), _checked("block", block, 5)
+        place, door = finite("door", "agent", agent, ACTUATORS), finite("door", "block", block, 5)
         joints = np.concatenate([self._gym.act_mean + place * self._gym.act_rng, [door[HINGE], door[LATCH]]])
         self._gym.set_env_state({"qpos": joints, "qvel": np.zeros(len(joints)), "door_body_pos": door[FRAME]})
         return self._state(self._gym._get_obs())
@@ -102,7 +102,7 @@ class DoorEnv:
         Raises:
             BidError: ``action`` is not 28 finite numbers.
         """
-        return self._state(self._gym.step(_checked("action", action, ACTUATORS))[0])
+        return self._state(self._gym.step(finite("door", "action", action, ACTUATORS))[0])
 
     def picture(self, state: DoorState, size: int) -> NDArray[np.uint8]:
         """Return a picture ``(size, size, 3)`` uint8, rgb. Raises CameraError where no OpenGL works."""
@@ -120,22 +120,13 @@ class DoorEnv:
         return DoorState(agent, block, np.array(shown), float(np.clip(joints[-2] / OPEN, 0.0, 1.0)))
 
 
-def _checked(name: str, value: ArrayLike, size: int) -> Array:
-    array = np.asarray(value, dtype=np.float64)
-    if array.shape != (size,) or not np.isfinite(array).all():
-        raise BidError(f"door: {name} is {array.tolist()}; valid are {size} finite numbers")
-    return array
-
-
 def _simulator() -> Any:
     """Return the environment without its wrappers; imported here, so that only the bench needs it.
 
     Raises:
         BidError: it is not installed.
     """
-    if find_spec("gymnasium_robotics") is None:
-        # Its MuJoCo would take the place of the twins'.
-        raise BidError(f"the bench door needs {NAME} in an environment of its own; make it with: make benchmarks")
+    check_simulator("door", "gymnasium_robotics", NAME)
     with redirect_stderr(StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its reward changed within a version: nobody reads it here
         import gymnasium

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.bench.checks import finite
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 
@@ -143,7 +144,7 @@ class PushTEnv:
         Raises:
             BidError: a value is not finite or the shapes are others.
         """
-        position, pose = _checked("agent", agent, 2), _checked("block", block, 3)
+        position, pose = finite("Push-T", "agent", agent, 2), finite("Push-T", "block", block, 3)
         # A new table at rest; gym-pusht's own reset to a state would move the block, see reset.
         self._gym._setup()
         body = self._gym.block
@@ -158,7 +159,7 @@ class PushTEnv:
         Raises:
             BidError: ``action`` is not two finite numbers, or the episode was not begun with reset or set_state.
         """
-        target = _checked("action", action, 2)
+        target = finite("Push-T", "action", action, 2)
         if not hasattr(self._gym, "block"):
             raise BidError("Push-T: a step before the first reset; valid is reset or set_state first")
         self._gym.step(target)
@@ -183,13 +184,6 @@ class PushTEnv:
         mark = self._polygons(gym.get_goal_pose_body(gym.goal_pose), gym._block_shapes)
         block = self._polygons(gym.block, gym._block_shapes)
         return float(mark.intersection(block).area / mark.area)
-
-
-def _checked(name: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
-    array = np.asarray(value, dtype=np.float64)
-    if array.shape != (size,) or not np.isfinite(array).all():
-        raise BidError(f"Push-T: {name} is {array.tolist()}; valid are {size} finite numbers")
-    return array
 
 
 def _simulator() -> Any:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from io import StringIO
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.bench.checks import check_simulator, finite
 from bid_ros.bench.drawing import Drawing
 from bid_ros.bench.robomimic.catalogue import TASKS, RobomimicTask
 from bid_ros.core.errors import BidError
@@ -104,8 +104,8 @@ class RobomimicEnv:
             block: ``(Q,)`` as in :class:`ManipulationState`.
         """
         data = self._suite.sim.data
-        joints = self._checked("block", block, len(data.qpos))
-        self._gripper = float(self._checked("agent", agent, ACTION)[GRIPPER])
+        joints = finite(self.task.name, "block", block, len(data.qpos))
+        self._gripper = float(finite(self.task.name, "agent", agent, ACTION)[GRIPPER])
         data.qpos[:], data.qvel[:] = joints, 0.0
         self._suite.sim.forward()
         return self._state(self._suite._get_observations(force_update=True))
@@ -116,7 +116,7 @@ class RobomimicEnv:
         Raises:
             BidError: ``action`` is not 10 finite numbers.
         """
-        wanted = self._checked("action", action, ACTION)
+        wanted = finite(self.task.name, "action", action, ACTION)
         turn = vector_from_matrix(matrix_from_6d(wanted[ROTATION]))
         self._gripper = 1.0 if wanted[GRIPPER] > 0 else -1.0  # it opens or closes, at its own speed
         shown, *_ = self._suite.step(np.concatenate([wanted[POSITION], turn, [self._gripper]]))
@@ -142,12 +142,6 @@ class RobomimicEnv:
             coverage=float(suite._check_success()),
         )
 
-    def _checked(self, name: str, value: ArrayLike, size: int) -> Array:
-        array = np.asarray(value, dtype=np.float64)
-        if array.shape != (size,) or not np.isfinite(array).all():
-            raise BidError(f"{self.task.name}: {name} is {array.tolist()}; valid are {size} finite numbers")
-        return array
-
 
 def _simulator(task: RobomimicTask) -> Any:
     """Return robosuite's environment; imported here, so that only the bench needs it.
@@ -155,11 +149,7 @@ def _simulator(task: RobomimicTask) -> Any:
     Raises:
         BidError: it is not installed.
     """
-    if find_spec("robosuite") is None:
-        # Its MuJoCo would take the place of the twins'.
-        raise BidError(
-            f"the bench {task.name} needs robosuite in an environment of its own; make it with: make benchmarks"
-        )
+    check_simulator(task.name, "robosuite", "robosuite")
     with redirect_stderr(StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import robosuite

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.core.errors import BidError
-from bid_ros.system.description import command_line, describe, environment
 from bid_ros.system.folder import System, find_system
-from bid_ros.system.preparation import prepare
-from bid_ros.system.processes import supervise
 from bid_ros.system.run import RunArguments, argument_fields
 
 if TYPE_CHECKING:
@@ -65,15 +62,12 @@ def main() -> int:
 def _measure(system: System, arguments: RunArguments, tree: Path | None) -> dict[str, Cost]:
     """Run the system once, with the nodes of another checkout if one is given; return the cost of each node."""
     from results.system.cost import costs
-    from results.system.watch import Watch
+    from results.system.watch import Watch, run_watched
 
-    specs, out = describe(system, arguments), Path(arguments.out)
-    prepare(specs, out)
-    commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
+    out, watch = Path(arguments.out), Watch()
     # A path that Python puts first by itself, the present folder, must not win.
     own = {} if tree is None else {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
-    with Watch() as watch:
-        status = supervise(commands, environment() | own, out / "logs", "episode", started=watch.started)
+    status = run_watched(system, arguments, watch, own)
     if status:
         raise BidError(f"a run ended with status {status}, so it says nothing; valid is 0; its logs: {out / 'logs'}")
     return costs(watch.courses, out / "bag")

@@ -2,14 +2,23 @@
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Self
 
 import numpy as np
 
+from bid_ros.system.description import command_line, describe, environment
+from bid_ros.system.folder import System
+from bid_ros.system.preparation import prepare
+from bid_ros.system.processes import supervise
+from bid_ros.system.run import RunArguments
 from results.system.usage import usage_by_session
 
 PERIOD_S: Final = 0.5
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -36,13 +45,17 @@ class Course:
 
 
 class Watch:
-    """Looks at the processes that it is told of, twice a second, in a thread of its own, until its block ends.
+    """Looks at the processes that it is told of, again and again, in a thread of its own, until its block ends.
+
+    Args:
+        period_s: s between two looks.
 
     Attributes:
         courses: the fields of :class:`Usage` by node.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, period_s: float = PERIOD_S) -> None:
+        self._period_s = period_s
         self.courses: dict[str, Course] = {}
         self._names: dict[int, str] = {}
         self._ended = threading.Event()
@@ -62,8 +75,24 @@ class Watch:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._ended.wait(PERIOD_S):
+        while not self._ended.wait(self._period_s):
             names = dict(self._names)
             stamp_ns, found = time.time_ns(), usage_by_session(names)
             for process, used in found.items():
                 self.courses[names[process]].add(stamp_ns, astuple(used))
+
+
+def run_watched(system: System, arguments: RunArguments, watch: Watch, own: Mapping[str, str] = NOTHING) -> int:
+    """Run a system as ``bid up`` does, with its nodes watched; return the exit status.
+
+    Args:
+        system: of the run.
+        arguments: of the run.
+        watch: told of each node.
+        own: added to the environment of the nodes.
+    """
+    specs, out = describe(system, arguments), Path(arguments.out)
+    prepare(specs, out)
+    commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
+    with watch:
+        return supervise(commands, {**environment(), **own}, out / "logs", "episode", started=watch.started)
