@@ -20,6 +20,7 @@ from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.files import bag_files, bags_inside, invented_in, is_bag_file, is_bag_folder
 from bid_ros.recording.instructions import find_instructions, instructed_in, texts_of
 from bid_ros.recording.outcomes import SUCCESS, check_outcomes
+from bid_ros.recording.recorded_task import other_tasks
 
 if TYPE_CHECKING:
     from bid_ros.recording.foreign.latency import Latency
@@ -87,7 +88,7 @@ class BagSource:
             task.signature(),
             extras | ({"text"} if instructed_in(self._bags) else set()),
             foreign.left if foreign else own,
-            foreign.notes if foreign else (),
+            (*(foreign.notes if foreign else ()), *other_tasks(self._bags, self._task)),
         )
 
     def latencies(self) -> "tuple[Latency, ...]":
