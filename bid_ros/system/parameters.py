@@ -87,7 +87,12 @@ def load_parameters(path: str | Path, prefix: str = "") -> dict[str, Mapping[str
     what = "parameter file"
     content = read_yaml(path, what) or {}
     if isinstance(content, dict):
-        content = {str(name).removeprefix(prefix): _flat(section) for name, section in content.items()}
+        names = [str(name).removeprefix(prefix) for name in content]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise BidError(f"{what} {path}: node '{twice[0]}' stands there twice; valid is once")
+        content = {
+            name: _flat(section, f"{what} {path}") for name, section in zip(names, content.values(), strict=True)
+        }
     found = parse_settings(NodesSettings, content, f"{what} {path}")
     parameters = {node: section.ros__parameters for node, section in vars(found).items()}
     for node, given in parameters.items():
@@ -95,18 +100,28 @@ def load_parameters(path: str | Path, prefix: str = "") -> dict[str, Mapping[str
     return parameters
 
 
-def _flat(section: Any) -> Any:
+def _flat(section: Any, where: str) -> Any:
     """Return the section of a node with the full names of its parameters."""
     if not isinstance(section, dict) or not isinstance(section.get("ros__parameters"), dict):
         return section
-    return {**section, "ros__parameters": flattened(section["ros__parameters"])}
+    return {**section, "ros__parameters": flattened(section["ros__parameters"], where)}
 
 
-def flattened(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return parameters by their full names: ROS writes groups of them as nested mappings."""
+def flattened(parameters: Mapping[str, Any], where: str, prefix: str = "") -> dict[str, Any]:
+    """Return parameters by their full names: ROS writes groups of them as nested mappings.
+
+    Raises:
+        BidError: two of them have one full name, as ``a.b`` and ``b`` in the group ``a``; the sentence begins with
+            ``where``.
+    """
     flat: dict[str, Any] = {}
     for name, value in parameters.items():
-        flat |= flattened(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+        found = (
+            flattened(value, where, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+        )
+        if twice := flat.keys() & found.keys():
+            raise BidError(f"{where}: parameter '{min(twice)}' stands there twice; valid is once")
+        flat |= found
     return flat
 
 

@@ -52,7 +52,21 @@ def test_groups_of_parameters_get_their_full_names(file):
     found = load_parameters(file(tolerance_s=0.5, **given))["camera"]
     name = "qos_overrides./camera/wrist/image.publisher"
     assert found == {"tolerance_s": 0.5, f"{name}.depth": 2, f"{name}.reliability": "reliable"}
-    assert flattened({"a": {"b": {"c": 1}}, "d": [2]}) == {"a.b.c": 1, "d": [2]}
+    assert flattened({"a": {"b": {"c": 1}}, "d": [2]}, "x") == {"a.b.c": 1, "d": [2]}
+
+
+@pytest.mark.parametrize("given", [{"a.b": 1, "a": {"b": 2}}, {"a": {"b.c": 1, "b": {"c": 1}}, "d": 0}])
+def test_two_spellings_of_one_parameter_are_refused(given):
+    with pytest.raises(BidError, match=r"^nodes.yaml: parameter 'a\.b(\.c)?' stands there twice; valid is once"):
+        flattened(given, "nodes.yaml")
+
+
+def test_a_node_with_and_without_its_namespace_is_refused(tmp_path):
+    path = tmp_path / "nodes.yaml"
+    section = {"ros__parameters": {"tolerance_s": 0.5}}
+    path.write_text(yaml.safe_dump({"camera": section, "/left/camera": section}))
+    with pytest.raises(BidError, match=f"parameter file {path}: node 'camera' stands there twice"):
+        load_parameters(path, "/left/")
 
 
 def test_parameters_of_every_node_are_known(file):
