@@ -29,7 +29,7 @@ def add_parser(verbs: Any) -> None:
         "with bid up.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
-    add_run_arguments(parser, POLICY_ARGUMENTS, {"episodes": 20, "seed": 300_000})
+    add_run_arguments(parser, POLICY_ARGUMENTS, {"episodes": 20, "seed": 8_000})
     parser.add_argument("--runtime", default="auto", help="network runtime; decoder rtc needs torch (default auto)")
     parser.add_argument("-o", "--out", default="", help="folder for run.json; without it nothing is written")
     parser.set_defaults(run=run)

@@ -18,7 +18,7 @@ from bid_ros.robots.gripper import GripperThresholds
 from bid_ros.tasks.placing.cup_path import episode_scene
 from bid_ros.tasks.registry import build_stage, find_demonstrator
 
-SEED = 300_000
+SEED = 8_000
 
 
 class Operators:
