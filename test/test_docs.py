@@ -20,6 +20,7 @@ OUTSIDE = ROOT / "test" / "outside"  # packages that docs/extending.md includes
 TAG = re.compile(r"<[^>]+>")
 COMMAND = re.compile(r"(?:^|`)(?:\.venv/bin/)?(bid [^`\n]+)", re.M)
 FILE = re.compile(r"`((?:[\w.+-]+/)+[\w.+-]+\.(?:py|sh|yaml|json|npz|xml|md))(?:::[^`]*)?`")
+TESTS = re.compile(r"pytest [^`\n]*?test/[^`\n]+")
 NOT_YET = {"docs/results/gpu.json"}  # needs a GPU
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
@@ -87,6 +88,14 @@ def test_every_command_in_a_page_exists_with_its_options():
             no_verb = verb == "bid" and not words[1].startswith("--")
             wrong += [f"{name_of(page)}: {command}"] if no_verb or unknown else []
     assert not wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_command_of_tests_selects_some(page):
+    """Without -m, files in which all tests are long select nothing."""
+    for command in TESTS.findall(page.read_text()):
+        texts = [(ROOT / path).read_text() for path in re.findall(r"test/\S+\.py", command)]
+        assert "-m" in command.split() or not all("pytestmark = " in text and "mark.long" in text for text in texts)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

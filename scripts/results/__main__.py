@@ -39,6 +39,7 @@ MADE: Final[dict[str, tuple[str, str]]] = {
         "explanation/stopping.md",
         "an hour of a twin, half of it beside others: memory, missed decisions",
     ),
+    "safety-cost": ("results/latency.md", "what judging chunks costs, and the way through the safety node"),
     "slowing": ("results/robot-tasks.md", "success where chunks are slowed down, and where they stop"),
     "recorder-load": ("reference/recordings.md", "what the recorder loses under two fast cameras"),
     "conversion": ("reference/recordings.md", "time and memory of conversions of data sets, beside a plain copy"),

@@ -30,6 +30,7 @@ from bid_ros.nodes.ros_messages import time_message
 from bid_ros.recording.reader import BagReader
 
 START_S = 40.0
+LAUNCH_S = 5.0  # from its SIGINT to its SIGTERM
 
 
 class Harness:
@@ -155,6 +156,19 @@ def test_a_killed_recorder_loses_at_most_the_last_second(bench, root, tmp_path):
     assert numbers == list(range(numbers[0], numbers[-1] + 1)) and numbers[0] < 10
     assert numbers[-1] >= old - 1
     assert harness.recorded("/episode/event") and harness.recorded("/camera/wrist/image")
+
+
+def test_it_ends_in_the_time_that_launch_gives_though_an_arm_that_never_connected_lives_on(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path / "bag")
+    harness.record_for(1.0)
+    asked = time.monotonic()
+    bench.processes["recorder"].send_signal(signal.SIGINT)
+    status, output = bench.finish("recorder", START_S)
+    assert time.monotonic() - asked < LAUNCH_S
+    assert status == 0 and "Traceback" not in output
+    with BagReader(tmp_path / "bag") as reader:
+        assert reader.was_complete
+    assert len(harness.recorded("/arm/status")) > 20
 
 
 def test_a_hold_up_between_its_two_clocks_makes_no_message_older(root, tmp_path, ros_domain, monkeypatch):

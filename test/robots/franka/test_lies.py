@@ -195,7 +195,7 @@ LIES = {
     ),
     **{
         f"the joint speeds are {share} of the true ones": (scaled(share), f"{PATH}|{SPEEDS}")
-        for share in (0.3, 0.55, 0.58, 0.6, 0.7, 0.8, 0.9)
+        for share in (0.3, 0.55, 0.58, 0.6, 0.65, 0.7, 0.8, 0.9, 0.95)
     },
     "the joint speeds become too small": (
         put("joint_speeds", lambda v, _, t: tuple((1.0 - min(0.4, 1.5 * t)) * speed for speed in v)),
