@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 LIFT: Final = "lift"
+CAN: Final = "can"
 
 
 @dataclass(frozen=True)
@@ -27,4 +28,10 @@ class RobomimicTask:
     centre: tuple[float, float, float]
 
 
-TASKS: Final = {item.name: item for item in (RobomimicTask(LIFT, "Lift", 10, 0, 7, (-0.05, 0.0, 0.9)),)}
+TASKS: Final = {
+    item.name: item
+    for item in (
+        RobomimicTask(LIFT, "Lift", 10, 0, 7, (-0.05, 0.0, 0.9)),
+        RobomimicTask(CAN, "PickPlaceCan", 14, 7, 0, (0.1, 0.05, 0.9)),
+    )
+}

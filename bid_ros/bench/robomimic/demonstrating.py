@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.bench.robomimic.catalogue import LIFT
+from bid_ros.bench.robomimic.can import can
+from bid_ros.bench.robomimic.catalogue import CAN, LIFT
 from bid_ros.bench.robomimic.env import RATE_HZ, RobomimicEnv
 from bid_ros.bench.robomimic.lift import lift
 from bid_ros.bench.robomimic.scripted_operator import Array, Motion, ScriptedOperator
@@ -14,7 +15,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.recording.dataset import Dataset, joined
 
-SCRIPTS: Final[Mapping[str, Callable[[ScriptedOperator], Motion]]] = {LIFT: lift}
+SCRIPTS: Final[Mapping[str, Callable[[ScriptedOperator], Motion]]] = {LIFT: lift, CAN: can}
 MOST_DEMONSTRATIONS: Final = 10_000
 """Each tries a seed of its own. Episodes of a comparison begin at seed 100,000."""
 ATTEMPTS: Final = 3  # for each demonstration that is wanted
