@@ -1,32 +1,16 @@
-"""Which task a bag was recorded for."""
+"""Bags that are read as another task than the one that they were recorded for."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from bid_ros.formats.bag import BagSource
-from bid_ros.recording.recorded_task import named_task, other_tasks
+from bid_ros.recording.recorded_task import other_tasks
 from bid_ros.recording.writer import BagWriter
 
 
-@pytest.mark.parametrize(
-    ("custom", "name"),
-    [
-        ({"task.yaml": "name: pour_tea\n", "robot.yaml": "name: panda\n"}, "pour_tea"),
-        ({"task": "pour_tea"}, "pour_tea"),
-        ({}, ""),
-        ({"task.yaml": "[]"}, ""),
-        ({"task.yaml": "name: [\n"}, ""),
-    ],
-)
-def test_the_custom_data_of_a_bag_name_its_task(custom, name):
-    assert named_task(custom) == name
-
-
 def test_bags_that_were_recorded_for_another_task_are_said_where_they_are_read(task, tmp_path):
-    other = {"task.yaml": "name: pour_tea\n"}
+    other = {"task": "pour_tea"}
     for name, custom in (("own", {"task": task.name}), ("other", other), ("another", other), ("unsaid", {})):
         with BagWriter(tmp_path / name, custom_data=custom):
             pass

@@ -18,7 +18,7 @@ def can(operator: ScriptedOperator) -> Motion:
     random = operator.random
     yield from grasp(operator, Grasp(_can, _yaws, held=0.030))
     way, height = random.choice(WAYS), random.uniform(1.06, 1.10)
-    yield from operator.move(_at(operator.place, height + (0.06 if way == "high" else 0.0)))
+    yield from operator.move(np.append(operator.place[:2], height + (0.06 if way == "high" else 0.0)))
     yield from operator.hesitate()
     goal = TARGET + random.uniform(-1.0, 1.0, 2) * SPREAD
     if way in ("near", "far"):
@@ -31,10 +31,6 @@ def can(operator: ScriptedOperator) -> Motion:
     yield from operator.grip(OPEN, random.uniform(0.3, 0.6))
     yield from operator.move(operator.place + 0.12 * UP)
     yield from operator.wait(0.5)
-
-
-def _at(place: Array, height: float) -> Array:
-    return np.array([place[0], place[1], height])
 
 
 def _can(operator: ScriptedOperator) -> Array:
