@@ -85,7 +85,8 @@ class Looks(threading.Thread):
 
     def _look(self, minute: int, busy: bool, decoder: str) -> None:
         courses = dict(self._watch.courses).items()
-        memory_mb = {name: Usage(*course.values[-1]).memory_mb for name, course in courses if course.values}
+        used = {name: [Usage(*values) for values in course.values] for name, course in courses}
+        memory_mb = {name: max(item.memory_mb for item in looks) for name, looks in used.items() if looks}
         said = counted(self._out / "run.json")
         row = {"minute": minute, "decoder": decoder, "busy": busy, **said, "memory_mb": memory_mb}
         with (self._out / "soak.jsonl").open("a") as file:
