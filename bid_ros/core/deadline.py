@@ -62,6 +62,14 @@ class Deadlines:
             raise KeyError(f"deadlines: '{name}' is not watched; valid are {', '.join(self._limits)}")
         self._last[name] = max(steady_ns, self._last.get(name, steady_ns))
 
+    def keep(self, name: str) -> None:
+        """Watch ``name`` alone from now on.
+
+        Raises:
+            KeyError: ``name`` has no deadline.
+        """
+        self._limits = {name: self._limits[name]}
+
     def arm(self, steady_ns: int) -> None:
         """Count a sender that was never heard as heard at ``steady_ns``."""
         self._armed_ns = steady_ns

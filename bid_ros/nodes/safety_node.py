@@ -1,7 +1,7 @@
 """Safety node: checks everything that moves the arm, in a process of its own."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -31,37 +31,23 @@ from bid_ros.core.topics import (
     camera_topic,
     chunk_topic,
 )
-from bid_ros.episodes.causes import of_safety
+from bid_ros.episodes.causes import ARM_ENDS, of_safety
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of, check_configured, posed_arm_of
-from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.joints import arm_of, check_configured, posed_arm_of
 from bid_ros.nodes.ros_messages import chunk_from_message, chunk_to_message, header
+from bid_ros.nodes.safety_parameters import PARAMETERS
 from bid_ros.nodes.said import Said
 from bid_ros.nodes.shadowing import Shadowing
 from bid_ros.nodes.sole_publishers import SolePublishers
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
 from bid_ros.safety.gate import Gate
 from bid_ros.safety.grants import SHADOW
+from bid_ros.safety.parting import ARM, Parting
 from bid_ros.safety.quiet import PAUSE_S, Quiet
 from bid_ros.safety.verdict import Action, Verdict, refused
 from bid_ros.safety.watchdog import PARTNER, State, Watchdog
 from bid_ros.system.priority import raise_priority
-
-PARAMETERS = (
-    Parameter("task", "", "path of the task file, whose limits are enforced"),
-    Parameter("required", ["camera", "policy", "arm"], "nodes whose heartbeat is required"),
-    Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node before the stop latches", 0.1, 2.0),
-    Parameter("settle_s", 1.0, "time in s without a gap before the watchdog is armed", 0.0, 60.0),
-    Parameter("late_limit", 5, "consecutive late chunks before the stop latches", 1, 100),
-    Parameter("slow", 1.0, "factor of the speed of the policy's chunks, whether they break a limit or not", 0.05, 1.0),
-    Parameter("shadow", False, "judge the policy's chunks and tell what they would do, but never forward one"),
-    Parameter("partners", [""], "namespaces of the other arms of the same policy: a stop of one stops all"),
-    Parameter("max_pose_age_s", 0.2, "a measured tool pose older than this is not used to judge jumps", 0.01, 2.0),
-    ARM_CONFIG,
-    TWIN,
-)
-
 
 Placed = NDArray[np.float64]
 STALLED_S = 0.1  # s without a check of all deadlines, after which the safety node gives no heartbeat
@@ -69,7 +55,13 @@ AUTONOMOUS = "policy"  # the source that has no reason to pause; a person may
 
 
 class SafetyNode(BidNode):
-    """Forwards whole chunks that keep every limit, slows those that can be, refuses the others, and publishes why."""
+    """Forwards whole chunks that keep every limit, slows those that can be, refuses the others, and publishes why.
+
+    Asked to end, it forwards nothing more and waits for the arm node's last word. An arm node that dies together with
+    the supervisor says none, and nobody else is left to say why the arm stopped.
+    """
+
+    outlives: Sequence[str] = (ARM_STATUS,)
 
     def __init__(self) -> None:
         super().__init__("safety", PARAMETERS, work_limit_s=STALLED_S)
@@ -91,6 +83,7 @@ class SafetyNode(BidNode):
         self._measured: tuple[int, ArmStatus] | None = None  # when it came
         self._forwarded = self._slowed = self._refused = self._measured_ns = 0
         self._last_source = ""
+        self._parting: Parting | None = None
         moving = (*map(chunk_topic, PRIORITY), GRANT, ARM_STATUS, SAFETY_CHUNK, SAFETY_STATE, TELEOP_SWITCH)
         seen = (TOOL_POSE, *(camera_topic(camera.name) for camera in self._task.cameras))
         self._sole = SolePublishers(self, (*moving, *seen))
@@ -154,8 +147,12 @@ class SafetyNode(BidNode):
         if self._partners and message.mode == ArmStatus.STOPPED and not of_safety(message.reason):
             fault = message.reason  # the arm node stopped by itself, which the others hear from here
         self._act(self._watchdog.arm_fault(fault, self._judged_ns()))
+        if self.ended and message.reason == ARM_ENDS:
+            self.outlives = ()
 
     def _on_chunk(self, source: str, message: ChunkMessage) -> None:
+        if self.ended:
+            return
         steady, now = time.monotonic_ns(), self.now_ns()
         chunk = self._read(source, message)
         if source == AUTONOMOUS:
@@ -228,9 +225,12 @@ class SafetyNode(BidNode):
         return self._listening.judged_ns(time.monotonic_ns())
 
     def _tick(self) -> None:
-        self.worked()
         self._listening.heard(time.monotonic_ns())  # patient messages were taken before this timer was called
         now = self._judged_ns()
+        if self.ended:
+            self._part(now)
+            return
+        self.worked()
         self._grants.note(self._watchdog.margins, now)
         self._watchdog.lapse(self._grants.lapsed(now))
         self._watchdog.stranger(self._sole.trouble())
@@ -240,6 +240,14 @@ class SafetyNode(BidNode):
         silent = self._watchdog.cause.rule.partition("heartbeat:")[2]
         if silent and self._watchdog.explain(silent, self._said.problem(silent)):
             self._act(True)
+
+    def _part(self, now: int) -> None:
+        """Watch the arm node alone, for the others end as well."""
+        if self._parting is None:
+            self._parting = Parting(self._watchdog, now, ARM in self.value("required"))
+        self._act(self._parting.tick(now))
+        if self._parting.over:
+            self.outlives = ()
 
     def _act(self, stopped_now: bool) -> None:
         if stopped_now:

@@ -118,6 +118,15 @@ class Watchdog:
         self._fault = reason
         return self.tick(steady_ns)
 
+    def keep(self, name: str) -> None:
+        """From now on only the silence of this required node latches a stop: all others may end.
+
+        Raises:
+            KeyError: the node is not required.
+        """
+        self._deadlines.keep(name)
+        self._limits = {name: self._limits[name]}
+
     def lapse(self, lapse: Lapse | None) -> None:
         """Stop because of a grant that nobody renewed; None changes nothing."""
         if lapse is not None:

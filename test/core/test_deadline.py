@@ -69,3 +69,14 @@ def test_nobody_to_watch_is_refused():
 def test_an_unwatched_name_is_refused():
     with pytest.raises(KeyError, match="'camera' is not watched; valid are policy, arm"):
         Deadlines({"policy": 0.3, "arm": 0.2}).beat("camera", 0)
+
+
+def test_all_but_one_may_fall_silent():
+    watch = Deadlines({"policy": 0.3, "arm": 0.3})
+    watch.arm(0)
+    watch.keep("arm")
+    assert watch.expired(400 * MS) == Expired("arm", 0.4, 0.3)
+    watch.beat("arm", 350 * MS)
+    assert watch.expired(400 * MS) is None and set(watch.ages(400 * MS)) == {"arm"}
+    with pytest.raises(KeyError):
+        watch.keep("camera")

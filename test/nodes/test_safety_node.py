@@ -20,6 +20,7 @@ from bid_msgs.msg import ArmStatus, Grant, Heartbeat, SafetyState
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import GRANT
+from bid_ros.episodes.causes import ARM_ENDS
 from bid_ros.nodes.ros_messages import chunk_to_message, duration_message, header, pose_message
 
 DOWN = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0]
@@ -407,3 +408,25 @@ def test_in_shadow_mode_the_policy_is_judged_and_nothing_of_it_passes(bench, roo
     assert found == {"speed": "scale", "workspace": "stop", "shape": "stop"}
     assert reports[-1]["passed"] + reports[-1]["refused"] == reports[-1]["chunks"] and reports[-1]["slowed"] > 0
     assert not harness.forwarded
+
+
+@pytest.mark.parametrize("arm_lives", [True, False], ids=["arm ends in order", "arm dies as well"])
+def test_a_safety_node_that_ends_names_an_arm_that_died(bench, root, arm_lives):
+    """As where a killed supervisor ends all nodes: only of an arm node that died with it nobody hears why."""
+    harness = Harness(bench, root)
+    assert bench.until(harness.running)
+    assert harness.send_until(lambda: harness.forwarded)
+    bench.processes["safety"].terminate()
+    harness.alive = {"arm"} if arm_lives else set()
+    # What is on its way when the end is asked for may still pass.
+    bench.until(lambda: False, 0.1)
+    harness.forwarded.clear()
+    if arm_lives:
+        harness.gripper = {"mode": ArmStatus.STOPPED, "reason": ARM_ENDS}
+    process = bench.processes["safety"]
+    assert bench.until(lambda: process.poll() is not None, each=harness.send)
+    assert not harness.forwarded
+    stops = {state.rule for state in harness.states if state.state == SafetyState.STOPPED}
+    assert stops == (set() if arm_lives else {"heartbeat:arm"})
+    status, output = bench.finish("safety")
+    assert status == 0, output
