@@ -22,7 +22,6 @@ from bid_ros.episodes.stops import EpisodeStopped
 from bid_ros.episodes.summary import format_summary
 from bid_ros.episodes.takeover import Takeover
 from bid_ros.nodes.bystander import ShadowReports, operator_of
-from bid_ros.nodes.driver_watch import DriverWatch
 from bid_ros.nodes.episode_parameters import PARAMETERS
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.recovery import RunRecovery
@@ -30,6 +29,7 @@ from bid_ros.nodes.ros_messages import fill_outcome, header
 from bid_ros.nodes.run_events import RunEvents
 from bid_ros.nodes.run_watch import RunWatch, run_log
 from bid_ros.nodes.sequence import SequenceNode
+from bid_ros.nodes.start_watch import StartWatch
 from bid_ros.policy.bundle import bundle_sha256
 from bid_ros.recording.episodes import DISCARDED, UNDO, UNDONE
 from bid_ros.safety.grants import SHADOW
@@ -54,7 +54,7 @@ class EpisodeNode(SequenceNode):
         by_person, shadow = self.value("takeover"), self.value("shadow")
         alone = self.value("acting") == "policy" and not (self.value("human") or by_person or shadow)
         self._acting = (SHADOW, *(["teleop"] if by_person else [])) if shadow else (self.value("acting"),)
-        self._watch, self._driver = RunWatch(self._log, alone), DriverWatch(self, self.value("awaited"))
+        self._watch, self._start = RunWatch(self._log, alone), StartWatch(self, self.value("awaited"))
         self._record = RunEvents(self, self.value("out"))
         self._events = self.advertise(EPISODE_EVENT)
         self._missing = {name for name in self.value("nodes") if name}
@@ -82,7 +82,7 @@ class EpisodeNode(SequenceNode):
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return the episodes so far, what the next one waits for, and how long one may last."""
         counts = {"episodes": len(self._log.results), "successes": self._log.successes, "of": self.value("episodes")}
-        waits = {"awaits": self._operator.awaits or self._driver.awaits, "limit_s": self._limit_s}
+        waits = {"awaits": self._operator.awaits or self._start.awaits, "limit_s": self._limit_s}
         return True, self._summary, counts | waits
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ class EpisodeNode(SequenceNode):
         self._say(episode, "preparing")
         self.grant(*(["episode"] if self.value("prepares") else []))
         self._operator.prepare(scene_of(self.task, seed), seed, self.value("moving"), event.label)
-        self._driver.wait(self._operator.again.is_set)
+        self._start.wait(self._operator.again.is_set)
         with self._ended:
             if self._operator.again.is_set():
                 return

@@ -19,6 +19,7 @@ from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.instruction import PARAMETER, Instruction
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_parameters import PARAMETERS
+from bid_ros.nodes.policy_report import NEXT_DECODER, say_fitting
 from bid_ros.nodes.policy_site import Looks, PolicySite
 from bid_ros.nodes.ros_messages import chunk_from_message
 from bid_ros.policy.base import Policy
@@ -110,10 +111,9 @@ class PolicyNode(BidNode):
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return decisions and misses so far, and latency percentiles of the last hundred decisions."""
         values: dict[str, object] = {"decoder": self._decoder.name, **self._policy.capabilities.vitals()}
-        if self._budget is not None:
-            values["samples"] = self._budget.samples
-        if self._maker.delay is not None:
-            values["delay_steps"] = self._maker.delay
+        samples, following = self._budget and self._budget.samples, self._next_decoder and self._next_decoder[0].name
+        known = {"samples": samples, NEXT_DECODER: following, "delay_steps": self._maker.delay}
+        values |= {name: value for name, value in known.items() if value is not None}
         values |= {**self._instruction.values(), **self._report.values()}
         if not self._granted:
             return True, "not granted", values
@@ -144,6 +144,7 @@ class PolicyNode(BidNode):
         self._choice = choice
         with self._lock:
             self._next_decoder = decoder, choice["samples"]
+        self.tell()  # who begins an episode waits for it
 
     def _build_decoder(self, choice: Mapping[str, Any]) -> Decoder:
         text, steps = decoder_between(choice["decoder"], self._a_step), self.value("action_horizon")
@@ -158,12 +159,7 @@ class PolicyNode(BidNode):
     def _limit(self, budget: SampleBudget) -> None:
         """Draw as many samples as the budget says, and say so if they are not all."""
         if budget.samples != (self._maker.limit or budget.steps[0]):
-            said = f"N = {budget.samples} of {budget.steps[0]} fits {self._budget_ms:g} ms a decision"
-            # Two lines: rclpy refuses a line of code that logs at another severity than before.
-            if budget.samples < budget.steps[0]:
-                self.get_logger().warning(said)
-            else:
-                self.get_logger().info(said)
+            say_fitting(self.get_logger(), budget, self._budget_ms)
         self._maker.limit = budget.samples
 
     def _take_next_decoder(self) -> None:
@@ -171,6 +167,7 @@ class PolicyNode(BidNode):
         if (found := self._next_decoder) is None:
             return
         self._decoder, samples = found
+        self._waiting = f"it takes the decoder {self._decoder.name}"
         self._maker.use(self._decoder)
         self._delays, self._maker.delay = DelayMeter(self._task.dt_ns), None  # another decoder takes another time
         limit_s, self.heartbeat.limit_s = self.heartbeat.limit_s, CHANGING_S
@@ -181,7 +178,8 @@ class PolicyNode(BidNode):
             self.heartbeat.limit_s = limit_s
         self.worked()
         with self._lock:
-            self._next_decoder = None if self._next_decoder is found else self._next_decoder
+            self._next_decoder, self._waiting = None if self._next_decoder is found else self._next_decoder, ""
+        self.tell()
         self.get_logger().info(f"decides from now on: {self._decoder.name}, N = {samples}")
 
     def _refuse(self, name: str, reason: str) -> None:

@@ -13,9 +13,28 @@ from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.ros_messages import chunk_to_message, decision_to_message, observed_fields
+from bid_ros.policy.budget import SampleBudget
 from bid_ros.policy.decide import DecisionRecord
 
 RECENT: Final = 100  # decisions whose latency counts
+NEXT_DECODER: Final = "next_decoder"
+"""Key in the diagnostics of the policy node: a decoder that it has been told to take, and does not use yet."""
+
+
+def say_fitting(logger: Any, budget: SampleBudget, limit_ms: float) -> None:
+    """Log how many samples a decision draws, as a warning if they are not all that are wanted.
+
+    Args:
+        logger: of a node.
+        budget: says how many.
+        limit_ms: time that a decision may take.
+    """
+    said = f"N = {budget.samples} of {budget.steps[0]} fits {limit_ms:g} ms a decision"
+    # Two lines: rclpy refuses a line of code that logs at another severity than before.
+    if budget.samples < budget.steps[0]:
+        logger.warning(said)
+    else:
+        logger.info(said)
 
 
 class PolicyReport:

@@ -19,6 +19,10 @@ from bid_ros.nodes.twin_node import TwinNode
 
 PERIOD_NS: Final = 10_000_000
 JOINTS: Final = 7
+EVERY: Final = 6  # joints that each robot has
+STILL_RAD: Final = 1e-3  # of a joint in ``STILL_S``: the tool moves by less than 1 mm
+STILL_S: Final = 0.6
+LONGEST_S: Final = 3.0
 
 
 def press(twin: Any, button: str) -> None:
@@ -36,7 +40,10 @@ def press(twin: Any, button: str) -> None:
 
 
 class TracedTwin(TwinNode):
-    """The twin node with a trace. Its steps are those of the plain one."""
+    """The twin node with a trace. Its steps are those of the plain one, but it ends only once its robot is still.
+
+    A robot that brakes does so whoever has ended. A twin that ended before would be one that nobody saw at rest.
+    """
 
     def begin(self) -> None:
         """Serve the robot, then begin the trace."""
@@ -44,11 +51,15 @@ class TracedTwin(TwinNode):
         path = Path(os.environ["FAULT_TRACE"])
         self._trace = path.open("wb", buffering=0)
         self._buttons = path.with_suffix(path.suffix + ".press")
+        self._stood, self._moved_s = np.zeros(EVERY), time.monotonic()
         self._tracer = PeriodicThread("trace", PERIOD_NS, self._note)
         self._tracer.start()
 
     def close(self) -> None:
-        """End the trace, then the simulation."""
+        """Wait for rest, end the trace, then the simulation."""
+        most = time.monotonic() + LONGEST_S
+        while time.monotonic() < min(most, self._moved_s + STILL_S):
+            time.sleep(PERIOD_NS / 1e9)
         self._tracer.stop()
         super().close()
 
@@ -60,6 +71,9 @@ class TracedTwin(TwinNode):
             self._buttons.unlink()
             twin._loop.call(lambda: press(twin, button))
         row = twin._loop.call(lambda: np.array([time.monotonic(), data.time, *data.qpos[:JOINTS]]))
+        joints = row[2 : 2 + EVERY]
+        if np.abs(joints - self._stood).max() > STILL_RAD:
+            self._stood, self._moved_s = joints, float(row[0])
         self._trace.write(row.tobytes())
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import yaml
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import PoseStamped
 from qos import COMMAND, EVENT, STATE
 from std_msgs.msg import Bool, String
@@ -401,6 +401,29 @@ def test_the_time_of_an_episode_runs_once_the_device_of_the_person_is_there(benc
     assert status == 0 and run["successes"] == 1
     assert "the episode begins once the device 'page' is there" in output
     assert "tool 0.500 0.000 0.300 m  0.00 m/s  gripper 20 mm" in output
+
+
+def test_an_episode_begins_once_the_policy_has_taken_its_decoder(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path, prepares=False)
+    harness.mode = None  # it waits for the arm
+    diagnostics = bench.node.create_publisher(DiagnosticArray, "/diagnostics", STATE)
+    said: list[str] = []
+    hear = lambda item: said.extend(v.value for s in item.status for v in s.values if v.key == "awaits")  # noqa: E731
+    bench.node.create_subscription(DiagnosticArray, "/diagnostics", hear, STATE)
+
+    def say(*values: KeyValue) -> None:
+        status = DiagnosticStatus(name="bid_ros: policy", hardware_id="franka", values=values)
+        diagnostics.publish(DiagnosticArray(status=[status]))
+
+    changing = lambda: say(KeyValue(key="next_decoder", value="ema"))  # noqa: E731
+    assert bench.until(lambda: len(said) > 2, START_S, each=changing), "the node did not come up"
+    harness.mode = ArmStatus.HOLDING
+    assert bench.until(lambda: said[-1] == "the decoder ema", START_S, each=changing), said
+    assert harness.kinds() == [EpisodeEvent.PREPARE]
+    assert bench.until(lambda: EpisodeEvent.START in harness.kinds(), START_S, each=say)
+    harness.judge(True)
+    _, run, output = harness.finish()
+    assert run["successes"] == 1 and "the episode begins once the decoder ema is there" in output
 
 
 def test_a_person_takes_over_and_only_one_is_granted_at_a_time(bench, root, tmp_path):

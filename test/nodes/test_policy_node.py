@@ -475,6 +475,28 @@ def test_the_heartbeat_goes_on_while_another_decoder_is_tried(bench, root):
     assert harness.until_decisions(1) and harness.decisions[-1].decoder == "bid"
 
 
+def test_a_change_of_the_decoder_is_told_until_the_policy_uses_it(bench, root, tmp_path, task):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
+    told: list[tuple[str, str]] = []
+
+    def keep(message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name.endswith("policy"):
+                values = {item.key: item.value for item in status.values}
+                told.append((values["decoder"], values.get("next_decoder", "")))
+
+    bench.node.create_subscription(DiagnosticArray, "/diagnostics", keep, STATE)
+    assert harness.ready()
+    bench.grant("policy")
+    assert harness.until_decisions(1)
+    assert set_parameters(bench, decoder="vanilla")[0].successful
+    assert bench.until(lambda: told and told[-1] == ("bid", "vanilla")), told
+    before = len(harness.decisions)
+    assert harness.until_decisions(before + 2) and harness.decisions[-1].decoder == "bid"
+    bench.grant()
+    assert bench.until(lambda: told[-1] == ("vanilla", "")), told
+
+
 def test_parameters_that_cannot_change_say_so(bench, root, tmp_path, task):
     harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
     assert harness.ready()

@@ -24,7 +24,7 @@ SECURED = {"ROS_SECURITY_ENABLE": "true", "ROS_SECURITY_STRATEGY": "Enforce", "R
 # Modules of nodes/ that a node has beside its own, and the services' other ends.
 PARTS = {
     "sequence": "episode", "recovery": "episode", "run_events": "episode", "operator": "episode",
-    "bystander": "episode", "driver_watch": "episode", "instruction": "policy", "shadowing": "safety",
+    "bystander": "episode", "start_watch": "episode", "instruction": "policy", "shadowing": "safety",
     "arm_report": "arm", "policy_report": "policy", "robot_model": "monitor", "replay_node": "", "client": "",
     "replay_policy_node": "", "features": "policy", "base": "", "topics": "", "following": "", "camera_probe": "",
     "ros_bus": "", "grants": "arm", "said": "safety", "camera_views": "camera", "policy_site": "policy",
