@@ -8,6 +8,8 @@ from bid_ros.core.chunk import NANOSECONDS
 # So many numbers that step back within so many s: a sender that was started anew steps back once.
 BACK: Final = 3
 WITHIN_S: Final = 1.0
+# A node that ends and is started anew, and then counts from 1, is silent for longer than this, s.
+ANEW_S: Final = 0.5
 
 
 class Senders:
@@ -34,3 +36,30 @@ class Senders:
     def names(self) -> frozenset[str]:
         """Return every name so far."""
         return frozenset(self._newest)
+
+
+class SoleSender:
+    """Refuses the messages of a second publisher of one topic, from its first one on.
+
+    The middleware numbers the messages of each publisher, and takes seconds to say that there are two. A message that
+    does not count on from the one before, while the first publisher is alive, is of the second one. One that counts
+    from far ahead is taken. Then those of the first one are refused, which is noticed just as well. It reads no clock;
+    times are steady, in integer nanoseconds.
+    """
+
+    def __init__(self) -> None:
+        self._newest, self._at_ns, self._refused_ns = 0, -NANOSECONDS, -NANOSECONDS
+
+    def admits(self, number: int | None, steady_ns: int) -> bool:
+        """Return whether a message counts on; ``number`` is the middleware's, None if it gives none."""
+        if number is None:
+            return True
+        if number <= self._newest and steady_ns - self._at_ns < round(ANEW_S * NANOSECONDS):
+            self._refused_ns = steady_ns
+            return False
+        self._newest, self._at_ns = number, steady_ns
+        return True
+
+    def doubled(self, steady_ns: int) -> bool:
+        """Return whether a message was refused within the last second."""
+        return steady_ns - self._refused_ns < round(WITHIN_S * NANOSECONDS)

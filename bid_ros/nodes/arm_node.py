@@ -90,9 +90,9 @@ class ArmNode(BidNode):
         begin_at(self._servo, self._arm.state())
         if late:  # a person works at the robot: nothing moves before a reset
             self._servo.latch(f"the robot was not ready when the run began ({late}): look at it, then reset")
-        self._grants = subscribe_grants(self, lock=self._lock, patient=True)
-        self.subscribe(topics.SAFETY_CHUNK, self._on_chunk)
-        self.subscribe(topics.SAFETY_STATE, self._on_safety)
+        self._grants = subscribe_grants(self, lock=self._lock, patient=True, sole=self._sole)
+        for topic, take in ((topics.SAFETY_CHUNK, self._on_chunk), (topics.SAFETY_STATE, self._on_safety)):
+            self.subscribe(topic, self._sole.guarded(topic, take))
         self.serve(Trigger, topics.ARM_RESET, self._on_reset)
         self._thread = PeriodicThread(
             "servo", round(1e9 / self.value("rate_hz")), self._control, tolerance_ns=20_000_000, on_error=self._fail

@@ -34,7 +34,7 @@ class FastExecutor(SingleThreadedExecutor):
     Attributes:
         messages: how many it has called back for.
         callbacks_ns: CPU time of those callbacks, and of the timers', ns.
-        number: what its publisher counted the patient message as whose callback runs; None: nobody knows.
+        number: what its publisher counted the message as whose callback runs; None: nobody knows.
     """
 
     def __init__(self, *, context: Context | None = None) -> None:
@@ -85,7 +85,9 @@ class FastExecutor(SingleThreadedExecutor):
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
             if taken is not None:
                 self.messages += 1
+                self.number = taken[1]["publication_sequence_number"]
                 self._call(subscription.callback, taken[0])
+                self.number = None
         if any(self._wait_set.get_ready_entities(kind) for kind in ("service", "client")):
             self._serve_rare()
         # Whoever wakes an executor may have changed something.

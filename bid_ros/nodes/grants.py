@@ -8,6 +8,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.topics import GRANT
 from bid_ros.nodes.base import BidNode
+from bid_ros.nodes.sole_publishers import SolePublishers
 from bid_ros.safety.grants import Grants
 
 
@@ -16,6 +17,7 @@ def subscribe_grants(
     changed: Callable[[], None] = lambda: None,
     lock: AbstractContextManager[object] | None = None,
     patient: bool = False,
+    sole: SolePublishers | None = None,
 ) -> Grants:
     """Return the grants of motion, which are kept up to date. One that is not valid is refused with a warning.
 
@@ -25,6 +27,7 @@ def subscribe_grants(
         lock: lock of the grants. None: only the executor's thread uses it.
         patient: grants wait for a timer of the node, and are taken before it: so those that arrived while the node was
             held up count before their end does.
+        sole: lets only the grants of one publisher pass; None: those of all.
     """
     grants = Grants()
 
@@ -37,5 +40,5 @@ def subscribe_grants(
                 return
             changed()
 
-    node.subscribe(GRANT, take, patient=patient)
+    node.subscribe(GRANT, take if sole is None else sole.guarded(GRANT, take), patient=patient)
     return grants

@@ -90,9 +90,10 @@ class SafetyNode(BidNode):
         self._forward = self.advertise(SAFETY_CHUNK)
         self._states = self.advertise(SAFETY_STATE)
         for source in PRIORITY:
-            self.subscribe(chunk_topic(source), partial(self._on_chunk, source))
-        self._grants = subscribe_grants(self, self._on_grant, patient=True)
-        self.subscribe(ARM_STATUS, self._on_status, newest=True)
+            topic = chunk_topic(source)
+            self.subscribe(topic, self._sole.guarded(topic, partial(self._on_chunk, source)))
+        self._grants = subscribe_grants(self, self._on_grant, patient=True, sole=self._sole)
+        self.subscribe(ARM_STATUS, self._sole.guarded(ARM_STATUS, self._on_status), newest=True)
         self.subscribe(HEARTBEAT, self._on_heartbeat, patient=True)
         for partner in self._partners:
             hear = {HEARTBEAT: self._on_partner_heartbeat, SAFETY_STATE: self._on_partner}

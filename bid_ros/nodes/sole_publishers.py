@@ -2,14 +2,15 @@
 
 import time
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from rclpy.node import Node
 
 from bid_msgs.msg import Heartbeat
-from bid_ros.core.senders import Senders
+from bid_ros.core.senders import Senders, SoleSender
 from bid_ros.core.topics import HEARTBEAT
+from bid_ros.nodes.executor import FastExecutor
 
 UNKNOWN: Final = "a node without a name"  # its name comes a moment after its publisher
 
@@ -18,7 +19,9 @@ class SolePublishers:
     """Watches who publishes topics that have one publisher in every system, and the heartbeats, one of each node.
 
     Without keys anybody on the graph may publish anything. A node cannot tell whose message it got, but it can count
-    the publishers. All nodes publish heartbeats on one topic: there the numbers of the messages tell two senders apart.
+    the publishers. On a busy computer the middleware names a publisher up to a second after its first message. So the
+    numbers of the messages count, too: see :meth:`guarded`. All nodes publish heartbeats on one topic: there only the
+    numbers tell two senders apart.
 
     Args:
         node: whose view of the graph counts.
@@ -26,8 +29,25 @@ class SolePublishers:
     """
 
     def __init__(self, node: Node, names: Sequence[str]) -> None:
-        self._node, self._names = node, tuple(names)
-        self._senders = Senders()
+        self._node, self._senders = node, Senders()
+        self._sole = {name: SoleSender() for name in names}
+
+    def guarded(self, name: str, take: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Return a callback that gives ``take`` the messages of one publisher only, in the executor's thread.
+
+        Args:
+            name: of the topic, one of those that are watched.
+            take: called with each message that counts on from the one before.
+        """
+        sender = self._sole[name]
+
+        def heard(message: Any) -> None:
+            executor = self._node.executor
+            number = executor.number if isinstance(executor, FastExecutor) else None
+            if sender.admits(number, time.monotonic_ns()):
+                take(message)
+
+        return heard
 
     def beat(self, message: Heartbeat) -> None:
         """Take a heartbeat, in the thread that calls :meth:`trouble`."""
@@ -38,8 +58,10 @@ class SolePublishers:
 
         It takes 7 microseconds a topic.
         """
-        crowded = (name for name in self._names if self._node.count_publishers(name) > 1)
-        return next(map(self._sentence, crowded), "") or self._imitated()
+        return next(map(self._sentence, filter(self._crowded, self._sole)), "") or self._imitated()
+
+    def _crowded(self, name: str) -> bool:
+        return self._sole[name].doubled(time.monotonic_ns()) or bool(self._node.count_publishers(name) > 1)
 
     def _imitated(self) -> str:
         """Return one sentence on a node whose heartbeats another one sends, too; empty: there is none."""
@@ -62,6 +84,8 @@ class SolePublishers:
 
     def _sentence(self, name: str) -> str:
         nodes = self._publishers(name)
+        if len(nodes) < 2:
+            nodes = [*nodes, UNKNOWN]
         return (
             f"{len(nodes)} nodes publish {self._node.resolve_topic_name(name)}: {' and '.join(nodes)}; valid is one: "
             "end the others, then reset (a killed node counts for 20 s)"

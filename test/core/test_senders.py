@@ -2,7 +2,7 @@
 
 import pytest
 
-from bid_ros.core.senders import BACK, WITHIN_S, Senders
+from bid_ros.core.senders import ANEW_S, BACK, WITHIN_S, Senders, SoleSender
 
 PERIOD_NS = 50_000_000
 
@@ -27,3 +27,27 @@ def test_a_node_that_was_started_anew_a_few_times_is_one_sender():
             now_ns = (20 * start + tick) * PERIOD_NS
             senders.take("camera", tick, now_ns)
             assert senders.doubled(now_ns) == ""
+
+
+@pytest.mark.parametrize("ahead", [-500, -1, 0])
+def test_no_message_of_a_second_publisher_passes_that_counts_from_behind(ahead):
+    sole = SoleSender()
+    for tick in range(1000, 1020):
+        now_ns = tick * PERIOD_NS
+        assert sole.admits(tick, now_ns) and not sole.admits(tick + ahead, now_ns + 1)
+        assert sole.doubled(now_ns + 2)
+    assert not sole.doubled(now_ns + round(1e9 * WITHIN_S) + 1)
+
+
+def test_one_that_counts_from_far_ahead_has_one_message_before_it_is_noticed():
+    sole = SoleSender()
+    assert sole.admits(7, 0) and sole.admits(5000, PERIOD_NS) and not sole.doubled(PERIOD_NS)
+    assert not sole.admits(8, 2 * PERIOD_NS) and sole.doubled(2 * PERIOD_NS)
+
+
+def test_lost_messages_a_node_that_was_started_anew_and_a_middleware_without_numbers_are_no_second_publisher():
+    sole = SoleSender()
+    assert all(sole.admits(number, number * PERIOD_NS) for number in (1, 2, 5, 100))
+    anew_ns = 100 * PERIOD_NS + round(1e9 * ANEW_S)
+    assert sole.admits(1, anew_ns) and sole.admits(2, anew_ns + PERIOD_NS)
+    assert sole.admits(None, anew_ns) and sole.admits(None, anew_ns) and not sole.doubled(anew_ns)

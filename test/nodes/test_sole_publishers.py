@@ -16,6 +16,7 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Bool
 
 from bid_msgs.msg import ActionChunk, ArmStatus, Grant, Heartbeat
+from bid_ros.nodes.sole_publishers import SolePublishers
 
 TYPES = {"policy/chunk": (ActionChunk, COMMAND), "grant": (Grant, STATE), "arm/status": (ArmStatus, STATE)}
 
@@ -125,14 +126,40 @@ def test_a_chunk_from_the_future_is_ignored_and_those_after_it_are_followed(benc
     harness = up(bench, "franka_place")
     harness.track()
     harness.streaming = False
-    assert harness.until_mode(ArmStatus.HOLDING)
+    assert harness.until_mode(ArmStatus.HOLDING), harness.statuses[-1]
     harness.start = None
     now = time.time_ns
     with monkeypatch.context() as patch:
         patch.setattr(time, "time_ns", lambda: now() + 3_600_000_000_000)
         harness.send(steps=15)
-    assert bench.until(lambda: "3600.0 s ahead of this computer's clock" in harness.statuses[-1].reason)
+    ahead = "3600.0 s ahead of this computer's clock"
+    assert bench.until(lambda: ahead in harness.statuses[-1].reason), harness.statuses[-1].reason
     assert harness.mode() == ArmStatus.HOLDING, "it says why it follows nothing"
     harness.start = None
     harness.track()
     assert harness.mode() == ArmStatus.TRACKING and not harness.statuses[-1].reason
+
+
+@pytest.mark.parametrize("patient", [True, False])
+def test_a_stranger_of_whom_the_middleware_has_not_told_yet_is_heard_by_nobody(bench, stranger, monkeypatch, patient):
+    """On a busy computer his first messages came up to 0.9 s before the news of his publisher."""
+    monkeypatch.setattr(bench.node, "count_publishers", lambda _: 1)
+    sole, heard = SolePublishers(bench.node, ("policy/chunk",)), []
+    take = sole.guarded("policy/chunk", lambda message: heard.append(message.source))
+    bench.node.create_subscription(ActionChunk, "policy/chunk", take, COMMAND).patient = patient
+    bench.node.create_timer(0.01, lambda: None)
+    honest = bench.node.create_publisher(ActionChunk, "policy/chunk", COMMAND)
+    assert bench.until(lambda: len(heard) > 5, each=lambda: honest.publish(ActionChunk(source="policy")))
+    assert not sole.trouble()
+    strange = stranger.create_publisher(ActionChunk, "policy/chunk", COMMAND)
+
+    def both() -> None:
+        honest.publish(ActionChunk(source="policy"))
+        strange.publish(ActionChunk(source="stranger"))
+
+    assert bench.until(sole.trouble, each=both)
+    assert sole.trouble().startswith("2 nodes publish /policy/chunk: /bench and ")
+    assert set(heard) == {"policy"}
+    known = len(heard)
+    assert bench.until(lambda: len(heard) > known + 3, each=lambda: honest.publish(ActionChunk(source="policy")))
+    assert bench.until(lambda: not sole.trouble()), "he is gone"
