@@ -10,6 +10,9 @@ BACK: Final = 3
 WITHIN_S: Final = 1.0
 # A node that ends and is started anew, and then counts from 1, is silent for longer than this, s.
 ANEW_S: Final = 0.5
+# So many messages a publisher sends at most, a second. So many more may be lost at once.
+FASTEST_HZ: Final = 1000
+LOST: Final = 50
 
 
 class Senders:
@@ -41,10 +44,10 @@ class Senders:
 class SoleSender:
     """Refuses the messages of a second publisher of one topic, from its first one on.
 
-    The middleware numbers the messages of each publisher, and takes seconds to say that there are two. A message that
-    does not count on from the one before, while the first publisher is alive, is of the second one. One that counts
-    from far ahead is taken. Then those of the first one are refused, which is noticed just as well. It reads no clock;
-    times are steady, in integer nanoseconds.
+    The middleware numbers the messages of each publisher. On a busy computer it takes a second to say that there are
+    two. A message that does not count on from the one before, while the first publisher is alive, is of the second one:
+    its number is not above, or further above than the first one can have got. After a silence of ``ANEW_S`` any number
+    is taken, for a node that was started anew. It reads no clock; times are steady, in integer nanoseconds.
     """
 
     def __init__(self) -> None:
@@ -54,7 +57,8 @@ class SoleSender:
         """Return whether a message counts on; ``number`` is the middleware's, None if it gives none."""
         if number is None:
             return True
-        if number <= self._newest and steady_ns - self._at_ns < round(ANEW_S * NANOSECONDS):
+        passed_s = (steady_ns - self._at_ns) / NANOSECONDS
+        if passed_s < ANEW_S and not self._newest < number <= self._newest + LOST + FASTEST_HZ * passed_s:
             self._refused_ns = steady_ns
             return False
         self._newest, self._at_ns = number, steady_ns

@@ -29,6 +29,7 @@ from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_messages import fill_outcome
 from bid_ros.nodes.run_watch import RECORDED, RunWatch
 from bid_ros.nodes.sequence import SAFETY_SAYS_S
+from bid_ros.nodes.start_watch import StartWatch
 from bid_ros.safety.watchdog import PARTNER
 from bid_ros.system.priority import raise_priority
 from bid_ros.system.progress import PROGRESS
@@ -61,6 +62,7 @@ class ArmsEpisodeNode(BidNode):
         found = values_of(self).items()
         self._arms = [ArmSequence(self, *item, kept) for item, kept in zip(found, stops, strict=False)]
         self._sides, self._summary = Sides(self, self._arms), "running episodes"
+        self._start = StartWatch(self._arms[0], "")  # one policy decides for all
         self._watch = RunWatch(self._log, alone=False)
         self._limit_s = self.value("timeout_s") or max(arm.task.episode_timeout for arm in self._arms)
         self._missing = {name for name in self.value("nodes") if name}
@@ -201,6 +203,8 @@ class ArmsEpisodeNode(BidNode):
             arm.grant("episode")
             start = scene_of(arm.task, scenes[arm])
             arm.operator.prepare(start, scenes[arm], self.value("moving"), label)
+            if arm is self._arms[0]:
+                self._start.wait(lambda: False)
             ready.add(arm.arm)
             arm.wait(lambda: len(ready) == len(self._arms), TOGETHER_S, "the preparation of the other arm")
 

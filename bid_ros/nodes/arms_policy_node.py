@@ -48,8 +48,7 @@ class ArmsPolicyNode(PolicyNode):
 
     def __init__(self) -> None:
         super().__init__(PARAMETERS)
-        for node in self._nodes.values():
-            node.heartbeat.limit_s = self.heartbeat.limit_s
+        self._limit_work(self.heartbeat.limit_s)
         own, sides = self.heartbeat.worked, Sides(self, list(self._nodes.values()))
         self._sides = sides
 
@@ -68,6 +67,11 @@ class ArmsPolicyNode(PolicyNode):
         """End the decision thread, then the arms' nodes."""
         super().close()
         self._sides.close()
+
+    def _limit_work(self, limit_s: float) -> float:
+        for node in self._nodes.values():
+            node.heartbeat.limit_s = limit_s
+        return super()._limit_work(limit_s)
 
     def _read_bundle(self) -> None:
         self._nodes = {arm: ArmPolicy(self, arm, values) for arm, values in values_of(self).items()}

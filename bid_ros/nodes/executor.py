@@ -126,6 +126,23 @@ class FastExecutor(SingleThreadedExecutor):
             emptied_ns[id(subscription)] = before_ns
         self._arrived_ns, self._emptied_ns, self.number = None, emptied_ns, None
 
+    def _take_subscription(self, sub: Any) -> Callable[[], Any] | None:
+        """Take a message for the base class, with its number."""
+        taken = None
+        with suppress(InvalidHandle), sub.handle:
+            taken = sub.handle.take_message(sub.msg_type, sub.raw)
+        if taken is None:
+            return None
+
+        async def execute() -> None:
+            self.number = taken[1]["publication_sequence_number"]
+            try:
+                sub.callback(taken[0])
+            finally:
+                self.number = None
+
+        return execute
+
     def _call(self, callback: Callable[..., object], *arguments: Any) -> None:
         begun = time.thread_time_ns()
         callback(*arguments)

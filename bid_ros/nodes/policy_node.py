@@ -19,7 +19,7 @@ from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.instruction import PARAMETER, Instruction
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_parameters import PARAMETERS
-from bid_ros.nodes.policy_report import NEXT_DECODER, say_fitting
+from bid_ros.nodes.policy_report import NEXT_DECODER, limit_samples
 from bid_ros.nodes.policy_site import Looks, PolicySite
 from bid_ros.nodes.ros_messages import chunk_from_message
 from bid_ros.policy.base import Policy
@@ -37,7 +37,7 @@ SOURCE = "policy"
 STARTED = {name: name for name in ("samples", "runtime", "threads", "engines")} | {"fallback": "fallback_runtime"}
 CHOICE, FIXED = ("decoder", "samples"), ("seed", "action_horizon")
 STALLED_S, STALLED_PERIODS = 0.3, 1.5  # in one decision, or without one: then there is no heartbeat
-CHANGING_S = 10.0  # instead, while the decoder changes: nobody grants the policy then
+CHANGING_S = 60.0  # instead, while the decoder changes: nobody grants the policy then
 
 
 class PolicyNode(BidNode):
@@ -55,8 +55,7 @@ class PolicyNode(BidNode):
         self._budget_ms = budget_within(self.value("budget_ms"), self._task, self._a_step)
         self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
-        how = {argument: self.value(name) for argument, name in STARTED.items()}
-        self._policy = self._start_policy(how)
+        self._policy = self._start_policy({argument: self.value(name) for argument, name in STARTED.items()})
         self._instruction = Instruction(self, self._policy, self._bundle.label)
         given = self._policy, self._decoder, self._task, self.value("seed")
         self._maker = DecisionMaker(*given, True, time.monotonic_ns, *self._looks())
@@ -64,9 +63,8 @@ class PolicyNode(BidNode):
         self._next_decoder: tuple[Decoder, int] | None = None
         self._lock = threading.Condition()
         self._complete_ns: dict[int, int] = {}
-        self._granted = False
         self._episode = self._decided_episode = self._last_stamp = 0
-        self._waiting = self._lost = ""
+        self._granted, self._waiting, self._lost = False, "", ""
         self._delays = DelayMeter(self._task.dt_ns)
         self._connect(live=not sim_time)
         self._thread = self._decision_thread()
@@ -111,8 +109,9 @@ class PolicyNode(BidNode):
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return decisions and misses so far, and latency percentiles of the last hundred decisions."""
         values: dict[str, object] = {"decoder": self._decoder.name, **self._policy.capabilities.vitals()}
-        samples, following = self._budget and self._budget.samples, self._next_decoder and self._next_decoder[0].name
-        known = {"samples": samples, NEXT_DECODER: following, "delay_steps": self._maker.delay}
+        budget, following = self._budget, self._next_decoder  # other threads replace them
+        known = {"samples": budget and budget.samples, NEXT_DECODER: following and following[0].name}
+        known["delay_steps"] = self._maker.delay
         values |= {name: value for name, value in known.items() if value is not None}
         values |= {**self._instruction.values(), **self._report.values()}
         if not self._granted:
@@ -153,14 +152,13 @@ class PolicyNode(BidNode):
     def _fit(self) -> SampleBudget | None:
         self._maker.limit = None
         if (budget := fitted_budget(self._policy, self._decoder, self._task, self._budget_ms)) is not None:
-            self._limit(budget)
+            limit_samples(self.get_logger(), self._maker, budget, self._budget_ms)
         return budget
 
-    def _limit(self, budget: SampleBudget) -> None:
-        """Draw as many samples as the budget says, and say so if they are not all."""
-        if budget.samples != (self._maker.limit or budget.steps[0]):
-            say_fitting(self.get_logger(), budget, self._budget_ms)
-        self._maker.limit = budget.samples
+    def _limit_work(self, limit_s: float) -> float:
+        """Set the time without a step of the work after which there is no heartbeat; return what it was, s."""
+        before, self.heartbeat.limit_s = self.heartbeat.limit_s, limit_s
+        return before
 
     def _take_next_decoder(self) -> None:
         """Change the decoder between two episodes: what it warms up takes too long for an arm in motion."""
@@ -170,15 +168,16 @@ class PolicyNode(BidNode):
         self._waiting = f"it takes the decoder {self._decoder.name}"
         self._maker.use(self._decoder)
         self._delays, self._maker.delay = DelayMeter(self._task.dt_ns), None  # another decoder takes another time
-        limit_s, self.heartbeat.limit_s = self.heartbeat.limit_s, CHANGING_S
+        limit_s = self._limit_work(CHANGING_S)
         try:
             self._policy.warm_up(samples)
             self._budget = self._fit()
         finally:
-            self.heartbeat.limit_s = limit_s
+            self._limit_work(limit_s)
+            self._waiting = ""
         self.worked()
         with self._lock:
-            self._next_decoder, self._waiting = None if self._next_decoder is found else self._next_decoder, ""
+            self._next_decoder = None if self._next_decoder is found else self._next_decoder
         self.tell()
         self.get_logger().info(f"decides from now on: {self._decoder.name}, N = {samples}")
 
@@ -257,7 +256,7 @@ class PolicyNode(BidNode):
         self._lost = "" if record is not None else self._lost
         took_ns = 0 if record is None else record.encode_ns + record.sample_ns + record.choose_ns
         if self._budget is not None and record is not None and self._budget.took(took_ns):
-            self._limit(self._budget)
+            limit_samples(self.get_logger(), self._maker, self._budget, self._budget_ms)
         if record is None or episode != self._episode or not self._may_move():
             return
         self._delays.took(self._report.publish(record, observation, complete_ns, delay, self._setting()))

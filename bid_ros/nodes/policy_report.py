@@ -14,27 +14,30 @@ from bid_ros.core.topics import DECISION, POLICY_CHUNK
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.ros_messages import chunk_to_message, decision_to_message, observed_fields
 from bid_ros.policy.budget import SampleBudget
-from bid_ros.policy.decide import DecisionRecord
+from bid_ros.policy.decide import DecisionMaker, DecisionRecord
 
 RECENT: Final = 100  # decisions whose latency counts
 NEXT_DECODER: Final = "next_decoder"
 """Key in the diagnostics of the policy node: a decoder that it has been told to take, and does not use yet."""
 
 
-def say_fitting(logger: Any, budget: SampleBudget, limit_ms: float) -> None:
-    """Log how many samples a decision draws, as a warning if they are not all that are wanted.
+def limit_samples(logger: Any, maker: DecisionMaker, budget: SampleBudget, limit_ms: float) -> None:
+    """Draw as many samples as the budget says, and log a change of them: as a warning if they are not all.
 
     Args:
         logger: of a node.
+        maker: draws them.
         budget: says how many.
         limit_ms: time that a decision may take.
     """
-    said = f"N = {budget.samples} of {budget.steps[0]} fits {limit_ms:g} ms a decision"
-    # Two lines: rclpy refuses a line of code that logs at another severity than before.
-    if budget.samples < budget.steps[0]:
-        logger.warning(said)
-    else:
-        logger.info(said)
+    if budget.samples != (maker.limit or budget.steps[0]):
+        said = f"N = {budget.samples} of {budget.steps[0]} fits {limit_ms:g} ms a decision"
+        # Two lines: rclpy refuses a line of code that logs at another severity than before.
+        if budget.samples < budget.steps[0]:
+            logger.warning(said)
+        else:
+            logger.info(said)
+    maker.limit = budget.samples
 
 
 class PolicyReport:

@@ -84,6 +84,7 @@ class SafetyNode(BidNode):
         self._forwarded = self._slowed = self._refused = self._measured_ns = 0
         self._last_source = ""
         self._parting: Parting | None = None
+        self._arm_rests = False
         moving = (*map(chunk_topic, PRIORITY), GRANT, ARM_STATUS, SAFETY_CHUNK, SAFETY_STATE, TELEOP_SWITCH)
         seen = (TOOL_POSE, *(camera_topic(camera.name) for camera in self._task.cameras))
         self._sole = SolePublishers(self, (*moving, *seen))
@@ -144,12 +145,15 @@ class SafetyNode(BidNode):
             self._gate.holds(held)
             if self._shadowing is not None:
                 self._shadowing.told(self._measured_ns, pose_arrays(message.tool)[0], held)
+        # What moves no more, or is about to rest and ends, has said its last word.
+        self._arm_rests = message.mode in (ArmStatus.STOPPED, ArmStatus.FAULT) or message.reason == ARM_ENDS
+        if self.ended and self._arm_rests:
+            self.outlives = ()
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
         if self._partners and message.mode == ArmStatus.STOPPED and not of_safety(message.reason):
-            fault = message.reason  # the arm node stopped by itself, which the others hear from here
+            # The arm node stopped by itself, which the others hear from here. At the end of all it only ends.
+            fault = "" if self.ended and message.reason == ARM_ENDS else message.reason
         self._act(self._watchdog.arm_fault(fault, self._judged_ns()))
-        if self.ended and message.reason == ARM_ENDS:
-            self.outlives = ()
 
     def _on_chunk(self, source: str, message: ChunkMessage) -> None:
         if self.ended:
@@ -245,7 +249,9 @@ class SafetyNode(BidNode):
     def _part(self, now: int) -> None:
         """Watch the arm node alone, for the others end as well."""
         if self._parting is None:
-            self._parting = Parting(self._watchdog, now, ARM in self.value("required"))
+            self.heartbeat.failed()  # nothing is checked any more but this
+            self._quiet.allowed(False, now)
+            self._parting = Parting(self._watchdog, now, ARM in self.value("required") and not self._arm_rests)
         self._act(self._parting.tick(now))
         if self._parting.over:
             self.outlives = ()

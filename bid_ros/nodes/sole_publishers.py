@@ -31,14 +31,21 @@ class SolePublishers:
     def __init__(self, node: Node, names: Sequence[str]) -> None:
         self._node, self._senders = node, Senders()
         self._sole = {name: SoleSender() for name in names}
+        self._guarded: set[str] = set()
 
     def guarded(self, name: str, take: Callable[[Any], None]) -> Callable[[Any], None]:
         """Return a callback that gives ``take`` the messages of one publisher only, in the executor's thread.
 
         Args:
-            name: of the topic, one of those that are watched.
+            name: of the topic, one of those that are watched, for its only subscription.
             take: called with each message that counts on from the one before.
+
+        Raises:
+            ValueError: the topic is guarded already. Each of two subscriptions would make the other one's look old.
         """
+        if name in self._guarded:
+            raise ValueError(f"{name} is guarded already; valid is one subscription")
+        self._guarded.add(name)
         sender = self._sole[name]
 
         def heard(message: Any) -> None:

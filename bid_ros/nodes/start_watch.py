@@ -13,13 +13,14 @@ from bid_ros.nodes.sequence import SequenceNode
 
 FRESH_S: Final = 0.5  # s for which the device counts as there after it was heard
 PERSON_S: Final = 3600.0
-DECODER_S: Final = 60.0  # a busy computer with two cores took 7 s to warm a decoder up
+DECODER_S: Final = 60.0  # as long as the policy node may take; a busy computer with two cores took 7 s
 
 
 class StartWatch:
     """Hears the dead man's switch, held or open, and what the policy node says of a change of its decoder.
 
-    While the device is gone, nobody says the switch. While a decoder is warmed up, there is no decision.
+    While the device is gone, nobody says the switch. While a decoder is warmed up, there is no decision. The news of a
+    change takes up to 50 ms: an episode that begins in that time may begin without decisions.
 
     Args:
         node: runs the episodes.
@@ -39,17 +40,21 @@ class StartWatch:
     def wait(self, again: Callable[[], bool]) -> None:
         """Hold the arm until both are there, or until ``again``. Raises EpisodeStopped as the node's waits."""
         if self._name:
-            self._await(f"the device '{self._name}'", self._there, PERSON_S, again)
-        self._await(f"the decoder {self._decoder}", lambda: not self._decoder, DECODER_S, again)
+            device = f"the device '{self._name}'"
+            self._await(device, self._there, PERSON_S, f"a sign of life of {device}", again)
+        decoder = f"the decoder {self._decoder}"
+        self._await(decoder, lambda: not self._decoder, DECODER_S, f"the change to {decoder}", again)
 
-    def _await(self, what: str, there: Callable[[], bool], limit_s: float, again: Callable[[], bool]) -> None:
+    def _await(
+        self, what: str, there: Callable[[], bool], limit_s: float, happens: str, again: Callable[[], bool]
+    ) -> None:
         if there():
             return
         self.awaits = what
         print(f"the episode begins once {what} is there", flush=True)
         self._node.tell()
         try:
-            self._node.wait(lambda: there() or again(), limit_s, f"a sign of life of {what}")
+            self._node.wait(lambda: there() or again(), limit_s, happens)
         finally:
             self.awaits = ""
 

@@ -19,7 +19,7 @@ class Parting:
     Args:
         watchdog: of the safety node.
         steady_ns: when the safety node was asked to end.
-        watched: whether the heartbeat of the arm node is required.
+        watched: whether the heartbeat of the arm node is required, and it has not said its last word yet.
 
     Attributes:
         over: whether nothing is left to wait for. True from the beginning if nothing was moving the arm.

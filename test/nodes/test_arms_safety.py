@@ -5,6 +5,7 @@ from qos import STATE
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ArmStatus, Grant, Heartbeat, SafetyState
+from bid_ros.episodes.causes import ARM_ENDS
 from bid_ros.nodes.ros_messages import duration_message
 
 ARMS = ("left", "right")
@@ -86,3 +87,18 @@ def test_a_safety_node_that_dies_stops_the_other_arm(pair):
     pair.bench.processes.pop("right").kill()
     assert pair.bench.until(lambda: pair.states["left"].state == SafetyState.STOPPED)
     assert pair.states["left"].rule == "heartbeat:right/safety"
+
+
+def test_the_end_of_a_run_is_no_stop(pair):
+    """Arms at rest end in order, before their safety nodes: neither blames the other one, nor its own arm node."""
+    stops: list[SafetyState] = []
+    for arm in ARMS:
+        keep = lambda state: stops.append(state) if state.state == SafetyState.STOPPED else None  # noqa: E731
+        pair.bench.node.create_subscription(SafetyState, f"/{arm}/safety/state", keep, STATE)
+        pair.bench.processes[arm].terminate()
+    ended = lambda: all(pair.bench.processes[arm].poll() is not None for arm in ARMS)  # noqa: E731
+    pair.bench.until(ended, 0.1)
+    for arm in ARMS:
+        pair.status[arm].mode, pair.status[arm].reason = ArmStatus.STOPPED, ARM_ENDS
+        pair.alive[arm].clear()
+    assert pair.bench.until(ended) and not stops, stops

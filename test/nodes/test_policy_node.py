@@ -32,7 +32,7 @@ from bid_ros.core.feature import Feature
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.task import load_task
 from bid_ros.nodes.base import DECISION_PRIORITY
-from bid_ros.nodes.policy_node import PolicyNode
+from bid_ros.nodes.policy_report import limit_samples
 from bid_ros.nodes.ros_messages import (
     chunk_from_message,
     chunk_to_message,
@@ -223,12 +223,11 @@ def test_as_many_samples_are_drawn_as_fit_the_budget(bench, root, tmp_path, task
 
 def test_a_number_of_samples_that_comes_back_is_said_too():
     """rclpy refuses a line of code that warns first and informs later."""
-    said = SimpleNamespace(get_logger=lambda: get_logger("policy"), _budget_ms=45.0, _maker=SimpleNamespace(limit=None))
-    budget = SampleBudget(16, 45_000_000)
+    maker, budget = SimpleNamespace(limit=None), SampleBudget(16, 45_000_000)
     for samples in (8, 16, 8, 16):
         budget.samples = samples
-        PolicyNode._limit(said, budget)
-        assert said._maker.limit == samples
+        limit_samples(get_logger("policy"), maker, budget, 45.0)
+        assert maker.limit == samples
 
 
 def test_a_chunk_carries_the_stamp_of_the_newest_image_and_what_was_selected(bench, root, tmp_path, task):

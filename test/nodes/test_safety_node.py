@@ -430,3 +430,18 @@ def test_a_safety_node_that_ends_names_an_arm_that_died(bench, root, arm_lives):
     assert stops == (set() if arm_lives else {"heartbeat:arm"})
     status, output = bench.finish("safety")
     assert status == 0, output
+
+
+@pytest.mark.parametrize("reason", [ARM_ENDS, "the gripper does not answer"])
+def test_a_safety_node_that_ends_waits_for_no_arm_that_rests(bench, root, reason):
+    """An arm node says that it ends a moment before the safety node is asked to, or has stopped before."""
+    harness = Harness(bench, root)
+    assert bench.until(harness.running)
+    harness.gripper = {"mode": ArmStatus.STOPPED, "reason": reason}
+    bench.until(lambda: False, 0.3)
+    harness.alive.discard("arm")
+    harness.tool_known = False
+    process = bench.processes["safety"]
+    process.terminate()
+    assert bench.until(lambda: process.poll() is not None)
+    assert not any(state.state == SafetyState.STOPPED for state in harness.states)
