@@ -7,6 +7,9 @@ from bid_ros.nodes.topics import profile
 
 COMMAND = profile(topics.COMMAND_QOS)
 STATE = profile(topics.STATE_QOS)
+# A test that is held up loses none of these, as a node would that only needs the newest.
+EVERY_COMMAND = profile(topics.COMMAND_QOS, 200)
+EVERY_STATE = profile(topics.STATE_QOS, 1000)
 IMAGE = profile(topics.IMAGE_QOS)
 SCENES = profile(topics.SCENE_QOS)
 EVENT = profile(topics.EVENT_QOS)

@@ -16,7 +16,7 @@ from fork_server import fork_server
 from forked_bid import bid, start_bid
 from geometry_msgs.msg import PoseStamped
 from nodes.arm_harness import arm_parameters
-from qos import EVENT, STATE
+from qos import EVENT, EVERY_STATE, STATE
 from std_msgs.msg import String
 from ur_twin import free_address
 
@@ -124,7 +124,7 @@ class Driven(Person):
     def __init__(self, bench, *given) -> None:
         self.tool = np.empty(0)
         self._goals = bench.node.create_publisher(PoseStamped, "/calibration/pose", STATE)
-        bench.node.create_subscription(ArmStatus, "/arm/status", self._on_status, STATE)
+        bench.node.create_subscription(ArmStatus, "/arm/status", self._on_status, EVERY_STATE)
         assert bench.until(lambda: len(self.tool), START_S), "the system starts"
         super().__init__(bench, *given)
 
@@ -238,7 +238,7 @@ def test_ctrl_c_ends_it_without_a_word_more(bench, folder, tmp_path):
 def test_an_arm_that_nobody_controls_is_heard_all_the_same(bench, root, tmp_path):
     """So a person may guide it by hand, which ends the program of a UR."""
     folder, address, statuses = shutil.copytree(root / "config" / "ur5_pick", tmp_path / "system"), free_address(), []
-    bench.node.create_subscription(ArmStatus, "/arm/status", statuses.append, STATE)
+    bench.node.create_subscription(ArmStatus, "/arm/status", statuses.append, EVERY_STATE)
     bench.start("twin", {"task": str(folder / "task.yaml"), "address": address})
     bench.start("arm", arm_parameters(address, "ur5_pick"))
     assert bench.until(lambda: statuses, 2 * START_S)

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from qos import COMMAND, STATE
+from qos import COMMAND, EVERY_STATE, STATE
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -75,7 +75,7 @@ class Harness:
         self._be_safety()
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
         node.create_subscription(ArmStatus, "/arm/status", self.statuses.append, profile(STATE_QOS, 1000))
-        node.create_subscription(PoseStamped, "/arm/tool_pose", self._on_pose, STATE)
+        node.create_subscription(PoseStamped, "/arm/tool_pose", self._on_pose, EVERY_STATE)
         node.create_timer(0.05, self._beat)
         node.create_timer(0.1, self._stream)
         self._reset = node.create_client(Trigger, "/arm/reset")

@@ -10,7 +10,7 @@ import pytest
 from forked_bid import start_bid
 from geometry_msgs.msg import PoseStamped
 from nodes.arm_harness import MARGIN_S, SPEED, START_S, STATE_PERIOD_S, age_s, speed, stopping, up
-from qos import STATE, TRANSFORMS
+from qos import EVERY_STATE, STATE, TRANSFORMS
 from ros_bench import Bench
 from ros_domain import enter_domain
 from tf2_msgs.msg import TFMessage
@@ -127,7 +127,7 @@ def stop_by_ending_safety(harness, kind):
 
 def test_bid_reset_frees_arm_and_safety(harness, tmp_path):
     received: list[SafetyState] = []
-    harness.bench.node.create_subscription(SafetyState, "/safety/state", received.append, STATE)
+    harness.bench.node.create_subscription(SafetyState, "/safety/state", received.append, EVERY_STATE)
     harness.hand_over_to_safety()
     assert harness.bench.until(lambda: received and received[-1].state == SafetyState.RUNNING, START_S)
     harness.track(steps=15)

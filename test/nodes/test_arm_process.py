@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 from nodes.arm_harness import MARGIN_S, START_S, STATE_PERIOD_S, Harness, age_s, arm_parameters, speed, stopping, up
-from qos import STATE
+from qos import EVERY_STATE
 from real_time import HoldUps
 from sensor_msgs.msg import JointState
 
@@ -147,7 +147,7 @@ def test_ending_the_node_leaves_the_robot_at_rest(bench):
     assert status == 0 and "Traceback" not in output
     # A second arm node sees the robot at rest, which the first one has left.
     harness.streaming = False
-    harness.bench.node.create_subscription(JointState, "/joint_states", harness.joints.append, STATE)
+    harness.bench.node.create_subscription(JointState, "/joint_states", harness.joints.append, EVERY_STATE)
     second = harness.bench.start("arm", arm_parameters(harness.address))
     # Fingers have a message of their own, without velocities.
     velocities = lambda: [joint.velocity for joint in list(harness.joints) if joint.velocity]  # noqa: E731

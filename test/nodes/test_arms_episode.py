@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from geometry_msgs.msg import PoseStamped
-from qos import COMMAND, EVENT, STATE
+from qos import EVENT, EVERY_COMMAND, EVERY_STATE, STATE
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
@@ -32,9 +32,11 @@ class Arm:
         offered |= {"policy/decision": Decision, "ground_truth/cup_pose": PoseStamped}
         offered |= {"ground_truth/saucer_pose": PoseStamped}
         self._ends = {topic: node.create_publisher(kind, f"/{name}/{topic}", STATE) for topic, kind in offered.items()}
-        node.create_subscription(ChunkMessage, f"/{name}/episode/chunk", self._follow, COMMAND)
+        node.create_subscription(ChunkMessage, f"/{name}/episode/chunk", self._follow, EVERY_COMMAND)
         node.create_subscription(EpisodeEvent, f"/{name}/episode/event", self._on_event, EVENT)
-        node.create_subscription(Grant, f"/{name}/grant", lambda item: self.grants.append(tuple(item.sources)), STATE)
+        node.create_subscription(
+            Grant, f"/{name}/grant", lambda item: self.grants.append(tuple(item.sources)), EVERY_STATE
+        )
         node.create_service(ResetEpisode, f"/{name}/twin/reset", self._on_twin)
         for service in ("arm/reset", "safety/reset"):
             node.create_service(Trigger, f"/{name}/{service}", self._on_reset)

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from qos import COMMAND, IMAGE, STATE
+from qos import EVERY_COMMAND, EVERY_STATE, IMAGE, STATE
 from sensor_msgs.msg import Image
 from tiny_bundle import make_tiny_bundle
 
@@ -45,9 +45,11 @@ class Pair:
             for arm in ARMS
         }
         for arm in ARMS:
-            node.create_subscription(ChunkMessage, f"/{arm}/policy/chunk", self.chunks[arm].append, COMMAND)
-            node.create_subscription(Decision, f"/{arm}/policy/decision", self.decisions[arm].append, STATE)
-            node.create_subscription(Heartbeat, f"/{arm}/heartbeat", lambda beat: self.beats.add(beat.robot), STATE)
+            node.create_subscription(ChunkMessage, f"/{arm}/policy/chunk", self.chunks[arm].append, EVERY_COMMAND)
+            node.create_subscription(Decision, f"/{arm}/policy/decision", self.decisions[arm].append, EVERY_STATE)
+            node.create_subscription(
+                Heartbeat, f"/{arm}/heartbeat", lambda beat: self.beats.add(beat.robot), EVERY_STATE
+            )
         node.create_timer(0.1, self._look)
         node.create_timer(0.02, self._tell)
         shared = {"name": "two", "arms": list(ARMS), "tasks": [str(file)] * 2, "arm_configs": ["", ""], "twin": True}

@@ -1,7 +1,7 @@
 """The safety nodes of two arms as real processes: what stops one stops both, and a reset begins with the cause."""
 
 import pytest
-from qos import STATE
+from qos import EVERY_STATE, STATE
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ArmStatus, Grant, Heartbeat, SafetyState
@@ -30,7 +30,7 @@ class Pair:
         task = str(root / "config" / "franka_place" / "task.yaml")
         given = {"task": task, "twin": True, "settle_s": 0.1, "heartbeat_deadline_s": 1.0}
         for arm, other in (ARMS, ARMS[::-1]):
-            node.create_subscription(SafetyState, f"/{arm}/safety/state", self._heard(arm), STATE)
+            node.create_subscription(SafetyState, f"/{arm}/safety/state", self._heard(arm), EVERY_STATE)
             bench.start("safety", given, "-r", f"__ns:=/{arm}", "-p", f"partners:=['/{other}']")
             bench.processes[arm] = bench.processes.pop("safety")
         node.create_timer(0.03, self._beat)
@@ -94,7 +94,7 @@ def test_the_end_of_a_run_is_no_stop(pair):
     stops: list[SafetyState] = []
     for arm in ARMS:
         keep = lambda state: stops.append(state) if state.state == SafetyState.STOPPED else None  # noqa: E731
-        pair.bench.node.create_subscription(SafetyState, f"/{arm}/safety/state", keep, STATE)
+        pair.bench.node.create_subscription(SafetyState, f"/{arm}/safety/state", keep, EVERY_STATE)
         pair.bench.processes[arm].terminate()
     ended = lambda: all(pair.bench.processes[arm].poll() is not None for arm in ARMS)  # noqa: E731
     pair.bench.until(ended, 0.1)

@@ -13,7 +13,7 @@ import pytest
 import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
-from qos import IMAGE, SCENES, STATE, STATIC_TRANSFORMS
+from qos import EVERY_STATE, IMAGE, SCENES, STATIC_TRANSFORMS
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
@@ -56,8 +56,8 @@ class Harness:
             node.create_subscription(Image, f"{namespace}/camera/{name}/image", self.images[name].append, IMAGE)
         self.views: list[CompressedImage] = []
         node.create_subscription(CompressedImage, camera_view_topic("third_person"), self.views.append, IMAGE)
-        node.create_subscription(Heartbeat, f"{namespace}/heartbeat", self._on_beat, STATE)
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, STATE)
+        node.create_subscription(Heartbeat, f"{namespace}/heartbeat", self._on_beat, EVERY_STATE)
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, EVERY_STATE)
         node.create_timer(0.1, self._publish)
         file = tmp_path / "cameras.yaml"
         file.write_text(yaml.safe_dump(cameras))

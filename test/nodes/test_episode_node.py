@@ -12,7 +12,7 @@ import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import PoseStamped
-from qos import COMMAND, EVENT, STATE
+from qos import COMMAND, EVENT, EVERY_COMMAND, EVERY_STATE, STATE
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
 
@@ -50,9 +50,9 @@ class Harness:
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
         self._states = node.create_publisher(SafetyState, "/safety/state", STATE)
         self._decisions = node.create_publisher(Decision, "/policy/decision", STATE)
-        node.create_subscription(ChunkMessage, "/episode/chunk", self._follow, COMMAND)
+        node.create_subscription(ChunkMessage, "/episode/chunk", self._follow, EVERY_COMMAND)
         node.create_subscription(EpisodeEvent, "/episode/event", self.events.append, EVENT)
-        node.create_subscription(Grant, GRANT, lambda item: self.grants.append((time.monotonic(), item)), STATE)
+        node.create_subscription(Grant, GRANT, lambda item: self.grants.append((time.monotonic(), item)), EVERY_STATE)
         node.create_timer(0.05, self._publish)
         self._start = node.create_client(Trigger, "/episode/start")
         self._outcome = node.create_client(SetBool, "/episode/outcome")
@@ -389,7 +389,7 @@ def test_the_time_of_an_episode_runs_once_the_device_of_the_person_is_there(benc
     switch = bench.node.create_publisher(Bool, "/teleop/switch", COMMAND)
     said: list[str] = []
     hear = lambda item: said.extend(v.value for s in item.status for v in s.values if v.key == "awaits")  # noqa: E731
-    bench.node.create_subscription(DiagnosticArray, "/diagnostics", hear, STATE)
+    bench.node.create_subscription(DiagnosticArray, "/diagnostics", hear, EVERY_STATE)
     assert bench.until(lambda: "the device 'page'" in said, START_S)
     assert harness.kinds() == [EpisodeEvent.PREPARE]
     assert bench.until(lambda: len(said) > 4, START_S), "it waits on"
@@ -409,7 +409,7 @@ def test_an_episode_begins_once_the_policy_has_taken_its_decoder(bench, root, tm
     diagnostics = bench.node.create_publisher(DiagnosticArray, "/diagnostics", STATE)
     said: list[str] = []
     hear = lambda item: said.extend(v.value for s in item.status for v in s.values if v.key == "awaits")  # noqa: E731
-    bench.node.create_subscription(DiagnosticArray, "/diagnostics", hear, STATE)
+    bench.node.create_subscription(DiagnosticArray, "/diagnostics", hear, EVERY_STATE)
 
     def say(*values: KeyValue) -> None:
         status = DiagnosticStatus(name="bid_ros: policy", hardware_id="franka", values=values)
@@ -457,7 +457,7 @@ def test_in_shadow_mode_nobody_but_the_shadow_is_granted_and_nothing_is_prepared
     given = {"shadow": True, "prepares": False, "timeout_s": 1.0}
     harness = Harness(bench, root, tmp_path, **given)
     reports, moves = bench.node.create_publisher(String, "/safety/shadow", EVENT), []
-    bench.node.create_subscription(ChunkMessage, "/episode/chunk", moves.append, COMMAND)
+    bench.node.create_subscription(ChunkMessage, "/episode/chunk", moves.append, EVERY_COMMAND)
     ended = lambda pair: bool(pair[0][1].sources) and not pair[1][1].sources  # noqa: E731
     episodes = lambda: sum(map(ended, pairwise(harness.grants)))  # noqa: E731
     report = {**Shadow(load_task(root / "config" / "franka_place" / "task.yaml")).report(), "chunks": 7}

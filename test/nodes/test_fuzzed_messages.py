@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from qos import COMMAND, SCENES, STATE
+from qos import COMMAND, EVERY_STATE, SCENES, STATE
 from ros_bench import Bench
 from std_srvs.srv import Trigger
 from ur_twin import free_address
@@ -70,8 +70,8 @@ class Fuzz:
         self.beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
         self.grants = node.create_publisher(Grant, GRANT, STATE)
         self.resets = {name: node.create_client(Trigger, name) for name in RESETS}
-        node.create_subscription(ArmStatus, "/arm/status", self._on_status, STATE)
-        node.create_subscription(SafetyState, "/safety/state", self._on_safety, STATE)
+        node.create_subscription(ArmStatus, "/arm/status", self._on_status, EVERY_STATE)
+        node.create_subscription(SafetyState, "/safety/state", self._on_safety, EVERY_STATE)
         node.create_subscription(TwinScene, "/twin/scene", self._on_scene, SCENES)
         node.create_timer(0.05, self._live)
         for name in ("twin", "safety", "arm"):

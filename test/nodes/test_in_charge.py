@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from forked_bid import start_bid
-from qos import STATE
+from qos import EVERY_STATE
 from real_time import HoldUps
 from ros_bench import Bench
 
@@ -35,8 +35,8 @@ class System:
         self.bench, self.out = bench, out
         self.statuses: list[ArmStatus] = []
         self.safety = SafetyState()
-        bench.node.create_subscription(ArmStatus, "/arm/status", self.statuses.append, STATE)
-        bench.node.create_subscription(SafetyState, "/safety/state", self._on_safety, STATE)
+        bench.node.create_subscription(ArmStatus, "/arm/status", self.statuses.append, EVERY_STATE)
+        bench.node.create_subscription(SafetyState, "/safety/state", self._on_safety, EVERY_STATE)
         up = f"up franka_place --episodes 100 --seed 5 --decoder vanilla --samples 1 --out {out} --parameters {patient}"
         self.front_end = start_bid(*up.split(), output=out.parent / "front_end.txt")
         self._nodes: dict[str, int] = {}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 from forked_bid import bid
-from qos import COMMAND, STATE
+from qos import COMMAND, EVERY_COMMAND, EVERY_STATE, STATE
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
@@ -58,8 +58,8 @@ class Harness:
         self._chunks = node.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
-        node.create_subscription(ChunkMessage, "/safety/chunk", self.forwarded.append, COMMAND)
-        node.create_subscription(SafetyState, "/safety/state", self.states.append, STATE)
+        node.create_subscription(ChunkMessage, "/safety/chunk", self.forwarded.append, EVERY_COMMAND)
+        node.create_subscription(SafetyState, "/safety/state", self.states.append, EVERY_STATE)
         node.create_timer(0.03, self._beat)
         bench.grant("policy")
         config = find_system(folder).file("robot.yaml")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from qos import COMMAND, EVENT, IMAGE, STATE
+from qos import COMMAND, EVENT, EVERY_STATE, IMAGE, STATE
 from sensor_msgs.msg import Image
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
@@ -41,7 +41,7 @@ class Harness:
         self._chunks = node.create_publisher(ActionChunk, "/safety/chunk", COMMAND)
         self.safety = node.create_publisher(SafetyState, "/safety/state", STATE)
         self._moved = 0
-        node.create_subscription(MarkerArray, "/monitor/markers", self._on_markers, STATE)
+        node.create_subscription(MarkerArray, "/monitor/markers", self._on_markers, EVERY_STATE)
         node.create_subscription(Image, "/monitor/overlay", self.overlays.append, IMAGE)
         node.create_timer(0.1, self._publish)
         folder = root / "config" / "franka_place"
@@ -160,7 +160,7 @@ def test_the_robot_is_described_and_its_links_follow_the_arm(bench, root, tmp_pa
         transforms.update({item.child_frame_id: item for item in message.transforms})
 
     bench.node.create_subscription(String, "/robot_description", described.append, EVENT)
-    bench.node.create_subscription(TFMessage, "/tf", keep, STATE)
+    bench.node.create_subscription(TFMessage, "/tf", keep, EVERY_STATE)
     harness = Harness(bench, root, robot_model=True)
     assert bench.until(lambda: described and transforms, START_S)
     description = ET.fromstring(described[0].data)

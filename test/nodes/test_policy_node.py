@@ -16,7 +16,7 @@ import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from niceness import may_raise
-from qos import COMMAND, IMAGE, STATE
+from qos import COMMAND, EVERY_COMMAND, EVERY_STATE, IMAGE, STATE
 from rcl_interfaces.srv import SetParameters
 from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
@@ -75,8 +75,8 @@ class Harness:
         names = ("third_person", "wrist")
         self._images = [node.create_publisher(Image, f"/camera/{name}/image", IMAGE) for name in names]
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
-        node.create_subscription(ChunkMessage, "/policy/chunk", self.chunks.append, COMMAND)
-        node.create_subscription(Decision, "/policy/decision", self.decisions.append, STATE)
+        node.create_subscription(ChunkMessage, "/policy/chunk", self.chunks.append, EVERY_COMMAND)
+        node.create_subscription(Decision, "/policy/decision", self.decisions.append, EVERY_STATE)
         node.create_timer(1 / images_hz, self._publish_images)
         node.create_timer(0.02, self._publish_arm)
         bench.start(
@@ -260,7 +260,7 @@ def test_the_next_decision_coheres_with_what_safety_made_of_the_last_one(bench, 
         made[chunk.stamp_ns] = rows
         publisher.publish(chunk_to_message(dataclasses.replace(chunk, actions=rows, scale=pace.scale), task, ""))
 
-    bench.node.create_subscription(ChunkMessage, "/policy/chunk", slow, COMMAND)
+    bench.node.create_subscription(ChunkMessage, "/policy/chunk", slow, EVERY_COMMAND)
     assert harness.ready() and bench.until(lambda: publisher.get_subscription_count() > 0)
     bench.grant("policy")
 
@@ -466,7 +466,7 @@ def test_the_heartbeat_goes_on_while_another_decoder_is_tried(bench, root):
     harness = Harness(bench, root, root / "models" / "franka_place", **given)
     ages: list[float] = []
     keep = lambda message: ages.append(message.work_age) if message.node == "policy" else None  # noqa: E731
-    bench.node.create_subscription(Heartbeat, "/heartbeat", keep, STATE)
+    bench.node.create_subscription(Heartbeat, "/heartbeat", keep, EVERY_STATE)
     assert harness.ready()
     assert set_parameters(bench, decoder="bid")[0].successful
     assert bench.until(lambda: ages and max(ages) > 0.31), "no heartbeat after 0.3 s of the same work"
@@ -484,7 +484,7 @@ def test_a_change_of_the_decoder_is_told_until_the_policy_uses_it(bench, root, t
                 values = {item.key: item.value for item in status.values}
                 told.append((values["decoder"], values.get("next_decoder", "")))
 
-    bench.node.create_subscription(DiagnosticArray, "/diagnostics", keep, STATE)
+    bench.node.create_subscription(DiagnosticArray, "/diagnostics", keep, EVERY_STATE)
     assert harness.ready()
     bench.grant("policy")
     assert harness.until_decisions(1)

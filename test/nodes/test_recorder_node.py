@@ -13,7 +13,7 @@ import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from qos import EVENT, IMAGE, STATE
+from qos import EVENT, EVERY_STATE, IMAGE, STATE
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
@@ -205,7 +205,9 @@ class Folder(Harness):
         self.notes = node.create_publisher(String, "/episode/note", STATE)
         self._timer = node.create_timer(0.02, self._publish)
         self.news: list[DiagnosticStatus] = []
-        node.create_subscription(DiagnosticArray, "/diagnostics", lambda item: self.news.extend(item.status), STATE)
+        node.create_subscription(
+            DiagnosticArray, "/diagnostics", lambda item: self.news.extend(item.status), EVERY_STATE
+        )
         task = {"task": str(root / "config" / "franka_place" / "task.yaml")}
         bench.start("recorder", {**task, "episodes": str(folder), **parameters})
         assert bench.until(lambda: self.sent_ns and self.notes.get_subscription_count() and self.news, START_S)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 from policy.remote.served import remote_bundle, serving
-from qos import COMMAND, IMAGE, STATE
+from qos import COMMAND, EVERY_STATE, IMAGE, STATE
 from robots.tcp_proxy import DOWN, UP, Network
 from ros_bench import Bench
 from ros_domain import enter_domain
@@ -104,7 +104,9 @@ class System:
         ]
         node.create_timer(0.1, self._publish_images)
         node.create_subscription(ArmStatus, "/arm/status", self._on_status, profile(STATE_QOS, 1000))
-        node.create_subscription(SafetyState, "/safety/state", lambda message: setattr(self, "safety", message), STATE)
+        node.create_subscription(
+            SafetyState, "/safety/state", lambda message: setattr(self, "safety", message), EVERY_STATE
+        )
         node.create_subscription(
             ChunkMessage, "/policy/chunk", lambda message: self.chunks.append((time.time_ns(), message)), COMMAND
         )

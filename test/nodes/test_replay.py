@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from policy.remote.served import holding, remote_bundle, talking
-from qos import IMAGE, STATE
+from qos import EVERY_STATE, IMAGE, STATE
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from recording.conftest import TASK as SMALL
 from recording.conftest import make_run  # noqa: F401
@@ -56,7 +56,7 @@ class Live:
             node.create_publisher(Image, f"/camera/{name}/image", IMAGE) for name in ("third_person", "wrist")
         ]
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
-        node.create_subscription(Decision, "/policy/decision", self.decisions.append, STATE)
+        node.create_subscription(Decision, "/policy/decision", self.decisions.append, EVERY_STATE)
         self._timers = [node.create_timer(1 / rate_hz, self._look), node.create_timer(0.02, self._feel)]
         task = {"task": str(task_file)}
         policy = {"bundle": str(bundle), "samples": 8, "runtime": "onnx", "max_late_ms": 90.0, "budget_ms": 0.0}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 from geometry_msgs.msg import PoseStamped
-from qos import COMMAND, STATE
+from qos import COMMAND, EVERY_STATE, STATE
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
@@ -35,10 +35,10 @@ def system(tmp_path):
 def test_the_arm_node_drives_the_twin_through_its_topics_alone(bench, system):
     address, files = "the twin", {"task": str(system.file("task.yaml"))}
     statuses, states, sent = [], [], []
-    bench.node.create_subscription(ArmStatus, "/arm/status", statuses.append, STATE)
-    bench.node.create_subscription(JointState, "/joint_states", states.append, STATE)
+    bench.node.create_subscription(ArmStatus, "/arm/status", statuses.append, EVERY_STATE)
+    bench.node.create_subscription(JointState, "/joint_states", states.append, EVERY_STATE)
     topic = "/joint_trajectory_controller/joint_trajectory"
-    bench.node.create_subscription(JointTrajectory, topic, sent.append, STATE)
+    bench.node.create_subscription(JointTrajectory, topic, sent.append, EVERY_STATE)
     bench.start("twin", {**files, "address": address})
     arm = {"arm": "ros", "arm_config": str(system.file("robot.yaml")), "robot_ip": address, "twin": True}
     bench.start("arm", {**files, **arm, "connect_wait_s": START_S})
@@ -54,10 +54,10 @@ def test_a_gripper_that_is_not_there_stops_the_servo_and_the_arm_still_follows(b
     system.file("robot.yaml").write_text(yaml.safe_dump({**edited, "gripper": None}))
     node, address, task, files = bench.node, "the twin", system.task, {"task": str(system.file("task.yaml"))}
     statuses, poses, sent = [], [], []
-    node.create_subscription(ArmStatus, "/arm/status", statuses.append, STATE)
-    node.create_subscription(PoseStamped, "/arm/tool_pose", poses.append, STATE)
+    node.create_subscription(ArmStatus, "/arm/status", statuses.append, EVERY_STATE)
+    node.create_subscription(PoseStamped, "/arm/tool_pose", poses.append, EVERY_STATE)
     topic = "/joint_trajectory_controller/joint_trajectory"
-    node.create_subscription(JointTrajectory, topic, sent.append, STATE)
+    node.create_subscription(JointTrajectory, topic, sent.append, EVERY_STATE)
     chunks, beats = (
         node.create_publisher(ChunkMessage, "/safety/chunk", COMMAND),
         node.create_publisher(Heartbeat, "/heartbeat", STATE),
@@ -85,7 +85,7 @@ def test_bid_check_connects_to_the_robot_and_moves_nothing(bench, system):
     bench.start("twin", {"task": str(system.file("task.yaml")), "address": "the twin"})
     config = load_arm_config(system.file("robot.yaml"), "arm", True, "ros")
     states = []
-    bench.node.create_subscription(JointState, "/joint_states", states.append, STATE)
+    bench.node.create_subscription(JointState, "/joint_states", states.append, EVERY_STATE)
     assert bench.until(lambda: states, START_S)
     assert probe_robot("ros", config).startswith("6 joints, state ")
     assert bench.until(lambda: len(states) > 100, START_S)

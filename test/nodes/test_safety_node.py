@@ -10,7 +10,7 @@ from array import array
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from qos import COMMAND, STATE
+from qos import COMMAND, EVERY_COMMAND, EVERY_STATE, STATE
 from real_time import HoldUps
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -42,9 +42,9 @@ class Harness:
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
         self.tool_known, self.tool_frozen = True, False
         self.height, self.gripper = height, {}  # of the tool, m; what the arm's status says of the gripper
-        node.create_subscription(ChunkMessage, "/safety/chunk", self.forwarded.append, COMMAND)
+        node.create_subscription(ChunkMessage, "/safety/chunk", self.forwarded.append, EVERY_COMMAND)
         self.statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
-        node.create_subscription(SafetyState, "/safety/state", self.states.append, STATE)
+        node.create_subscription(SafetyState, "/safety/state", self.states.append, EVERY_STATE)
         node.create_timer(0.03, self.beat)
         if granted:
             bench.grant("policy")
@@ -315,9 +315,11 @@ def test_a_node_in_a_namespace_speaks_for_the_robot_of_that_name(bench, root):
     states: list[SafetyState] = []
     beats: list[Heartbeat] = []
     statuses: list[DiagnosticStatus] = []
-    bench.node.create_subscription(SafetyState, "/cell/left/safety/state", states.append, STATE)
-    bench.node.create_subscription(Heartbeat, "/cell/left/heartbeat", beats.append, STATE)
-    bench.node.create_subscription(DiagnosticArray, "/diagnostics", lambda item: statuses.extend(item.status), STATE)
+    bench.node.create_subscription(SafetyState, "/cell/left/safety/state", states.append, EVERY_STATE)
+    bench.node.create_subscription(Heartbeat, "/cell/left/heartbeat", beats.append, EVERY_STATE)
+    bench.node.create_subscription(
+        DiagnosticArray, "/diagnostics", lambda item: statuses.extend(item.status), EVERY_STATE
+    )
     task = str(root / "config" / "franka_place" / "task.yaml")
     bench.start("safety", {"task": task, "twin": True}, "-r", "__ns:=/cell/left")
     assert bench.until(lambda: states and beats and statuses)
@@ -394,7 +396,9 @@ def test_a_stop_for_a_silent_camera_says_what_is_wrong_with_it(harness):
 def test_in_shadow_mode_the_policy_is_judged_and_nothing_of_it_passes(bench, root, granted):
     harness = Harness(bench, root, granted=False, heartbeat_deadline_s=2.0, shadow=True)
     reports: list[dict] = []
-    bench.node.create_subscription(String, "/safety/shadow", lambda text: reports.append(json.loads(text.data)), STATE)
+    bench.node.create_subscription(
+        String, "/safety/shadow", lambda text: reports.append(json.loads(text.data)), EVERY_STATE
+    )
     assert bench.until(harness.running), "the safety node did not come up"
     bench.grant(*granted)
     assert harness.send_until(lambda: reports and reports[-1]["passed"] > 0)

@@ -10,7 +10,7 @@ import pytest
 from geometry_msgs.msg import PoseStamped
 from nodes import test_safety_node
 from nodes.arm_harness import up
-from qos import COMMAND, IMAGE, STATE
+from qos import COMMAND, EVERY_COMMAND, IMAGE, STATE
 from rclpy.node import Node
 from sensor_msgs.msg import Image
 from std_msgs.msg import Bool
@@ -146,7 +146,7 @@ def test_a_stranger_of_whom_the_middleware_has_not_told_yet_is_heard_by_nobody(b
     monkeypatch.setattr(bench.node, "count_publishers", lambda _: 1)
     sole, heard = SolePublishers(bench.node, ("policy/chunk",)), []
     take = sole.guarded("policy/chunk", lambda message: heard.append(message.source))
-    bench.node.create_subscription(ActionChunk, "policy/chunk", take, COMMAND).patient = patient
+    bench.node.create_subscription(ActionChunk, "policy/chunk", take, EVERY_COMMAND).patient = patient
     bench.node.create_timer(0.01, lambda: None)
     honest = bench.node.create_publisher(ActionChunk, "policy/chunk", COMMAND)
     assert bench.until(lambda: len(heard) > 5, each=lambda: honest.publish(ActionChunk(source="policy")))

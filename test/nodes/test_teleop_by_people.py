@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
-from qos import COMMAND, EVENT, STATE
+from qos import EVENT, EVERY_COMMAND, EVERY_STATE, STATE
 from sensor_msgs.msg import JointState, Joy
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
@@ -34,7 +34,7 @@ class Driven:
         node = bench.node
         arm = node.create_publisher(ArmStatus, "/arm/status", STATE)
         self.events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
-        node.create_subscription(ChunkMessage, "/teleop/chunk", self.chunks.append, COMMAND)
+        node.create_subscription(ChunkMessage, "/teleop/chunk", self.chunks.append, EVERY_COMMAND)
         safety = node.create_publisher(SafetyState, "/safety/state", STATE)
         node.create_timer(0.05, lambda: arm.publish(ArmStatus(tool=pose_message(START, DOWN))))
         node.create_timer(0.05, lambda: safety.publish(SafetyState(state=SafetyState.RUNNING)))
@@ -104,8 +104,8 @@ class Sharing:
         arm = node.create_publisher(ArmStatus, "/arm/status", STATE)
         self.events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
         self.pad = node.create_publisher(Joy, "/joy", STATE)
-        node.create_subscription(ChunkMessage, "/teleop/chunk", self.chunks.append, COMMAND)
-        node.create_subscription(Bool, "/teleop/switch", lambda item: self.switch.append(item.data), COMMAND)
+        node.create_subscription(ChunkMessage, "/teleop/chunk", self.chunks.append, EVERY_COMMAND)
+        node.create_subscription(Bool, "/teleop/switch", lambda item: self.switch.append(item.data), EVERY_COMMAND)
         node.create_timer(0.05, lambda: arm.publish(self.status))
         bench.grant("policy")
         task = str(root / "config" / "franka_place" / "task.yaml")
@@ -170,7 +170,7 @@ def test_buttons_start_mark_and_take_back_episodes_and_leave_a_note(bench, root)
 
     services = [serve(Trigger, f"/episode/{name}") for name in ("start", "discard", "undo")]
     services.append(serve(SetBool, "/episode/outcome"))
-    bench.node.create_subscription(String, "/episode/note", lambda item: notes.append(item.data), STATE)
+    bench.node.create_subscription(String, "/episode/note", lambda item: notes.append(item.data), EVERY_STATE)
     sharing = Sharing(bench, root)
     assert sharing.says(False, bumper=False)
 

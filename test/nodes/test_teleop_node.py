@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
-from qos import COMMAND, EVENT, STATE
+from qos import EVENT, EVERY_COMMAND, EVERY_STATE, STATE
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, EpisodeEvent
@@ -36,8 +36,8 @@ class Harness:
             name: node.create_publisher(PoseStamped, f"/ground_truth/{name}_pose", STATE) for name in bodies
         }
         self.events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
-        node.create_subscription(ChunkMessage, "/teleop/chunk", self.chunks.append, COMMAND)
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, STATE)
+        node.create_subscription(ChunkMessage, "/teleop/chunk", self.chunks.append, EVERY_COMMAND)
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, EVERY_STATE)
         node.create_timer(0.05, self._publish)
         bench.grant("teleop")
         bench.start("teleop", {"task": str(root / "config" / task / "task.yaml")})

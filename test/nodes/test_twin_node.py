@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
-from qos import EVENT, SCENES, STATE
+from qos import EVENT, EVERY_STATE, SCENES
 from ur_twin import free_address
 
 from bid_msgs.msg import EpisodeEvent, TwinScene
@@ -32,8 +32,8 @@ class Harness:
         node = bench.node
         node.create_subscription(TwinScene, "/twin/scene", self.scenes.append, SCENES)
         for name in NAMES:
-            node.create_subscription(PoseStamped, f"/ground_truth/{name}_pose", self.poses[name].append, STATE)
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, STATE)
+            node.create_subscription(PoseStamped, f"/ground_truth/{name}_pose", self.poses[name].append, EVERY_STATE)
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, EVERY_STATE)
         self.events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
         self._reset = node.create_client(ResetEpisode, "/twin/reset")
         self.address = free_address()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from qos import SCENES, STATE
+from qos import EVERY_STATE, SCENES, STATE
 from robots.tcp_proxy import CONNECTION_LOST, DOWN, UP, Network, drop, duplicate, reorder
 from ros_bench import Bench
 from ros_domain import enter_domain
@@ -71,9 +71,9 @@ class System:
         beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
         node.create_timer(0.05, lambda: beats.publish(Heartbeat(node="camera")))
         node.create_subscription(ArmStatus, "/arm/status", self._on_status, profile(STATE_QOS, 1000))
-        node.create_subscription(SafetyState, "/safety/state", self._on_safety, STATE)
+        node.create_subscription(SafetyState, "/safety/state", self._on_safety, EVERY_STATE)
         node.create_subscription(TwinScene, "/twin/scene", self._on_scene, SCENES)
-        node.create_subscription(Heartbeat, "/heartbeat", self._on_beat, STATE)
+        node.create_subscription(Heartbeat, "/heartbeat", self._on_beat, EVERY_STATE)
         self._resets = {service: node.create_client(Trigger, service) for service in RESETS}
         bench.grant("policy")
         for name in ("twin", "safety", "arm", "policy"):

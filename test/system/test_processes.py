@@ -12,7 +12,7 @@ import termios
 import time
 
 import pytest
-from qos import STATE
+from qos import EVERY_STATE
 from real_time import OWN_SESSION
 
 from bid_msgs.msg import Heartbeat
@@ -220,7 +220,7 @@ def test_a_node_ends_when_its_supervisor_was_killed(bench, root, monkeypatch):
     supervisor = subprocess.Popen(["sleep", "600"])
     monkeypatch.setenv("BID_SUPERVISOR", str(supervisor.pid))
     beats: list[Heartbeat] = []
-    bench.node.create_subscription(Heartbeat, "/heartbeat", beats.append, STATE)
+    bench.node.create_subscription(Heartbeat, "/heartbeat", beats.append, EVERY_STATE)
     bench.start("safety", {"task": str(root / "config" / "franka_place" / "task.yaml"), "twin": True})
     assert bench.until(lambda: beats, LIMIT_S)
     supervisor.kill()
