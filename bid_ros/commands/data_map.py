@@ -16,9 +16,9 @@ def add_map(parts: Any, source_help: str) -> None:
     parser = parts.add_parser(
         "map",
         help="propose the task file of a data set",
-        description="Propose the task file of a data set, of any robot: what is observed and commanded, where the data "
-        "set has it, its units, rate and limits, judged by names, shapes and numbers. What these do not tell is left "
-        "in comments, and said. The task is of no robot: bid train and bid evaluate take it, nothing moves with it.",
+        description="Propose the task file of a data set, of any robot: observations and actions with their keys and "
+        "units, rate and limits, judged by names, shapes and numbers. What these do not tell is printed, and stays in "
+        "the file as comments. The task has no robot: bid train and bid evaluate take it, but no arm runs it.",
     )
     parser.add_argument("source", help=source_help)
     parser.add_argument("-o", "--out", default="task.yaml", help="file to write (default task.yaml)")
