@@ -65,7 +65,7 @@ def _refuse_bags(source: str) -> None:
         task = task_file_of_bags("", bags_below(Path(source)))
     except BidError:
         raise BidError(
-            f"{source} holds bags of another recorder, whose messages are no rows yet; valid is a data set, or a task "
-            "file whose section data names their topics"
+            f"{source} holds bags of another recorder, and bags are not mapped; valid is a data set, or a task file "
+            "that you write, whose section data names the topics"
         ) from None
-    raise BidError(f"{source} holds bags that were recorded for {task}; valid for them is that task file, as it is")
+    raise BidError(f"{source} holds bags that were recorded for {task}; use that task file as it is")

@@ -26,7 +26,7 @@ def add_parser(verbs: Any) -> None:
         help="let the arm follow a recorded motion again",
         description="Let the arm of a system follow the motion of a recorded episode, in its twin unless a robot is "
         "named. The arm does not look: whatever stood there then must stand there now. The tool first goes slowly to "
-        "where the motion began. The safety node judges every chunk. It shows the motion and asks before anything moves.",
+        "where the motion began. The safety node judges every chunk. The command asks before anything moves.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
     parser.add_argument("bag", help="a bag: its folder or file; BAG:N is its episode N, counted from 0 (default 0)")

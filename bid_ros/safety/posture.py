@@ -38,7 +38,7 @@ class PostureEnvelope:
     def unknown(self, measured: ArrayLike | None) -> Iterator[Verdict]:
         """Yield a refusal if the joints are not measured, or are not those of the arm."""
         if measured is None:
-            yield refused("measurement", "the joints are not known, so what they would have to do is not either")
+            yield refused("measurement", "the joints are not known, so their motion cannot be predicted")
         elif np.shape(measured) != (self._joints,) or not np.isfinite(measured).all():
             what = f"{np.size(measured)} joints are measured"
             yield refused(
