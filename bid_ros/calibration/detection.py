@@ -44,7 +44,7 @@ def sight(image: NDArray[np.uint8], board: Board) -> Sighting:
     others = found - set(np.ravel(board.charuco.getIds()).tolist())
     if others:
         raise CalibrationError(
-            f"the image shows marker {max(others)}; the described board has markers up to "
+            f"the board has marker {max(others)}; the described board has markers up to "
             f"{board.columns * board.rows // 2 - 1}; "
             f"valid is {board}"
         )

@@ -1,4 +1,4 @@
-"""Several arms that one policy sees and commands: their tasks joined into one, and what is joined taken apart.
+"""Several arms that one policy sees and commands: joins their tasks into one, and splits what is joint by arm.
 
 A name of the joint task is that of the arm, a slash, and the name in the arm's own task: ``left/tool_position``. Each
 pose stays in the base frame of its own arm.

@@ -1,4 +1,4 @@
-"""What a task file says of bags of others: where features, episodes and success are, under the names of their robot."""
+"""Where bags of other recorders hold features, episodes and success: ``data: topics`` of a task file."""
 
 import re
 from collections.abc import Mapping

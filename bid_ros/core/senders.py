@@ -1,4 +1,4 @@
-"""Whether messages under one name come from one sender or from two, told by the numbers that each counts on."""
+"""Tells whether messages under one name come from one sender or from two, by the numbers that each counts up."""
 
 from collections import defaultdict, deque
 from typing import Final
@@ -13,7 +13,7 @@ ANEW_S: Final = 0.5
 
 
 class Senders:
-    """Finds two senders of one name: one counts on from where the other one is not, so the numbers step back.
+    """Finds two senders of one name: each counts up on its own, so the numbers of both together step back.
 
     A sender that imitates the numbers too is not found. It reads no clock; times are steady, in integer nanoseconds.
     """
@@ -41,10 +41,10 @@ class Senders:
 class SoleSender:
     """Refuses the messages of a second publisher of one topic, from its first one on.
 
-    The middleware numbers the messages of each publisher, and takes seconds to say that there are two. A message that
-    does not count on from the one before, while the first publisher is alive, is of the second one. One that counts
-    from far ahead is taken. Then those of the first one are refused, which is noticed just as well. It reads no clock;
-    times are steady, in integer nanoseconds.
+    The middleware numbers the messages of each publisher, and takes seconds to report a second publisher. While the
+    first publisher is alive, a message whose number does not go on from the last one is from the second publisher. If
+    the second publisher counts from far ahead, its message is taken, and those of the first publisher are refused,
+    which is noticed just as well. It reads no clock; times are steady, in integer nanoseconds.
     """
 
     def __init__(self) -> None:

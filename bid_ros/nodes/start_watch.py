@@ -1,4 +1,4 @@
-"""Waits before an episode for a person's device and for the policy's decoder, so that its time does not pass before."""
+"""Waits before an episode for a person's device and the policy's decoder, so that the wait uses up none of its time."""
 
 import time
 from collections.abc import Callable
@@ -17,9 +17,9 @@ DECODER_S: Final = 60.0  # a busy computer with two cores took 7 s to warm a dec
 
 
 class StartWatch:
-    """Hears the dead man's switch, held or open, and what the policy node says of a change of its decoder.
+    """Listens to the dead man's switch, held or open, and to the policy node about a change of its decoder.
 
-    While the device is gone, nobody says the switch. While a decoder is warmed up, there is no decision.
+    While the device is gone, nobody publishes the switch. While a decoder is warmed up, there is no decision.
 
     Args:
         node: runs the episodes.

@@ -1,4 +1,4 @@
-"""How a chunk begins: the way from the measured tool, and from what the chunk before commands for the same instant."""
+"""How a chunk begins: how far from the measured tool, and how far from the chunk before at the same instant."""
 
 import math
 from collections.abc import Iterator

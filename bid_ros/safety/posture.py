@@ -18,7 +18,7 @@ from bid_ros.safety.verdict import Verdict, refused
 class PostureEnvelope:
     """Checks the joints that motions of the tool need: reach, singular postures, the robot's limits, in this order.
 
-    Then how near the arm's parts come to one another, if the task asks for that.
+    Last come the distances between the arm's parts, if the task asks for them.
 
     Args:
         task: commands a position and a rotation.
