@@ -148,7 +148,7 @@ def calibrate_lens(shots: Sequence[Shot], board: Board, camera: CameraConfig) ->
     unsure = float(np.max(np.ravel(errors)[:2] / matrix[[0, 1], [0, 1]]))
     if not unsure < UNSURE:
         raise CalibrationError(
-            f"the focal length is sure to {100 * unsure:.1f} % only; valid is {100 * UNSURE:g} %: show the board "
+            f"the focal length is uncertain by {100 * unsure:.1f} %; valid is up to {100 * UNSURE:g} %: show the board "
             "tilted to all sides, near and far, and in the corners of the image"
         )
     k1, k2, p1, p2, k3 = (round(float(value), 5) for value in np.ravel(distortion)[: len(UNDISTORTED)])
@@ -194,8 +194,8 @@ def known_pose(camera: CameraConfig) -> tuple[CalibrationRecord, Vector3, Quater
     """
     if camera.calibration is None or camera.position is None or camera.quaternion is None:
         raise CalibrationError(
-            f"camera '{camera.name}' has no calibration in cameras.yaml; valid is one after bid calibrate {HAND_EYE}, "
-            f"of a camera at the wrist, or bid calibrate {FIXED}, of one that stands"
+            f"camera '{camera.name}' has no calibration in cameras.yaml; measure it with bid calibrate {HAND_EYE} for "
+            f"a camera at the wrist, with bid calibrate {FIXED} for a camera that stands"
         )
     camera.check_not_moved()
     return camera.calibration, camera.position, camera.quaternion
@@ -266,7 +266,7 @@ def told(result: Mapping[str, Any]) -> str:
             f"camera       at {result['position']} m, {result['quaternion']} in the frame of {result['frame']}"
         )
     else:
-        lines.append(f"focal        {result['lens']['focal']} px, sure to {result['focal_error_percent']:.2f} %")
+        lines.append(f"focal        {result['lens']['focal']} px, uncertain by {result['focal_error_percent']:.2f} %")
         lines.append(f"centre       {result['lens']['centre']} px; distortion {result['lens']['distortion']}")
     return "\n".join(lines)
 

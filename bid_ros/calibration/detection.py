@@ -44,7 +44,8 @@ def sight(image: NDArray[np.uint8], board: Board) -> Sighting:
     others = found - set(np.ravel(board.charuco.getIds()).tolist())
     if others:
         raise CalibrationError(
-            f"the board has marker {max(others)}, and the described one up to {board.columns * board.rows // 2 - 1}; "
+            f"the board has marker {max(others)}; the described board has markers up to "
+            f"{board.columns * board.rows // 2 - 1}; "
             f"valid is {board}"
         )
     seen = 0 if numbers is None else len(numbers)

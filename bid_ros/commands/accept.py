@@ -42,7 +42,7 @@ def add_parser(verbs: Any) -> None:
         "--compare",
         metavar="TWIN",
         default="",
-        help="a twin's folder of bid accept: put --out, measured before, beside it; nothing moves",
+        help="folder with the twin's report: compare the report in --out with it; nothing moves",
     )
     parser.set_defaults(run=run)
 

@@ -56,25 +56,25 @@ def _add_scenes(parts: Any) -> None:
         formatter_class=WithDefaults,
     )
     grid = pusht.add_argument_group("what is compared (comma lists)")
-    grid.add_argument("--preset", choices=("published",), help="what was published: decoders and conditions")
+    grid.add_argument("--preset", choices=("published",), help="the published decoders and conditions")
     add_decoders(
         grid,
         "--decoder",
         default="vanilla,bid",
-        help=f"of {', '.join(decoder_names())}; settings follow a colon, as in bid:decay=0.3,metric=l1",
+        help=f"decoders: {', '.join(decoder_names())}; settings follow a colon, as in bid:decay=0.3,metric=l1",
     )
     add_list(grid, "--action-horizon", str, dest="horizon", default="1", help="actions a decision; all = open loop")
     add_list(grid, "--noise", float, default="0", help="strength of the action noise")
     add_list(grid, "--drift", float, default="0", help="px that the block moves along x and y a step")
     add_list(grid, "--jump", float, default="0", help="px by which the block is displaced once, to time reactions")
     add_list(grid, "--delay", int, default="0", help="steps from an observation to the first action decided on it")
-    add_list(grid, "--samples", int, default="16", help="N")
+    add_list(grid, "--samples", int, default="16", help="N, samples a decision")
     add_list(grid, "--variant", str, default="corrected", help=f"of {', '.join(VARIANTS)}")
     add_list(grid, "--terms", str, default="bid", help=f"of {', '.join(TERMS)}")
     grid.add_argument("--no-weak", action="store_true", help="do without the weak policy")
     plan = pusht.add_argument_group("how often")
-    plan.add_argument("--episodes", type=int, default=100, help="of each cell and seed")
-    starts = "comma list; seed 1 has the published starts"
+    plan.add_argument("--episodes", type=int, default=100, help="episodes of each cell and seed")
+    starts = "comma list of seeds; seed 1 has the published starts"
     add_list(plan, "--seed", int, dest="seeds", default="1,2,3", help=starts)
     plan.add_argument("--steps", type=int, help="longest episode; full score ends it early (default: the task's)")
     run = pusht.add_argument_group("how it is run")

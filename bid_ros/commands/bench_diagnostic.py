@@ -15,9 +15,9 @@ from bid_ros.core.errors import BidError
 
 DESCRIPTION = """\
 A demonstrator walks from s0 to s10 and pauses in s5; a forward move fails with the noise's probability. Learners copy
-its chunks and look at the state every h steps. The table says how far their idleness is from the demonstrator's: long
-horizons win without noise, short ones with much. The paper leaves open what --pause, --steps, --count and --distance
-say; --reading names a choice of all four."""
+its chunks and look at the state every h steps. The table shows how far their idleness is from the demonstrator's: long
+horizons win without noise, short ones with much noise. The paper does not give the values of --pause, --steps, --count
+and --distance; --reading selects all four at once."""
 
 
 def add_diagnostic_parser(subparsers: Any) -> None:
@@ -28,19 +28,22 @@ def add_diagnostic_parser(subparsers: Any) -> None:
         description=DESCRIPTION,
     )
     parser.add_argument(
-        "--reading", choices=list(READINGS), default="fitted", help="reading of the text (default fitted)"
+        "--reading",
+        choices=list(READINGS),
+        default="fitted",
+        help="values for what the paper leaves open (default fitted)",
     )
     add_list(parser, "--pause", int, metavar="N[,N...]", help="idle actions in s5, for each noise level")
     parser.add_argument("--steps", type=int, help="length of demonstrations and rollouts, 10 to 1000")
     parser.add_argument("--count", choices=list(COUNTS), help="idle actions or steps without progress, all or in s5")
-    parser.add_argument("--distance", choices=list(DISTANCES), help="between two distributions")
-    add_list(parser, "--noise", float, default=NOISES, metavar="P[,P...]", help="strengths (default 0,0.2,0.4)")
-    horizons = "to compare (default 1,2,3,5,7,10)"
+    parser.add_argument("--distance", choices=list(DISTANCES), help="distance between two distributions")
+    add_list(parser, "--noise", float, default=NOISES, metavar="P[,P...]", help="noise levels (default 0,0.2,0.4)")
+    horizons = "action horizons to compare (default 1,2,3,5,7,10)"
     add_list(parser, "--action-horizon", int, default=HORIZONS, metavar="H[,H...]", help=horizons)
     parser.add_argument("--episodes", type=int, default=20_000, help="rollouts of a repeat (default 20000)")
     parser.add_argument("--repeats", type=int, default=5, help="independent repeats for the interval (default 5)")
-    parser.add_argument("--seed", type=int, default=0, help="of data, weights and samples (default 0)")
-    results = "of JSON, table, histograms (default data/diagnostic)"
+    parser.add_argument("--seed", type=int, default=0, help="seed of data, weights and samples (default 0)")
+    results = "folder for JSON, table and histograms (default data/diagnostic)"
     parser.add_argument("-o", "--out", default="data/diagnostic", help=results)
     parser.add_argument("--json", action="store_true", help="print the JSON instead of the table")
     parser.set_defaults(run=run_diagnostic)

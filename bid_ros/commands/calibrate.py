@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 LIMITS: Final = "limits"
 WHAT: Final = ("board", "intrinsics", "hand-eye", "fixed", "check", LIMITS)
-NAME_HELP: Final = "its name in cameras.yaml; all but board and limits need one; of limits: table, workspace or start"
+NAME_HELP: Final = (
+    "the camera's name in cameras.yaml (board needs none); with limits: table, workspace or start, none for all three"
+)
 DESCRIPTION: Final = """Measure the cameras of a system with a ChArUco board, and its limits with the arm.
 
 board       write SYSTEM/board.pdf to print, and SYSTEM/board.yaml that describes it
@@ -57,7 +59,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("--drive", action="store_true", help="start the system, and drive the arm to proposed poses")
     parser.add_argument("--robot-ip", default="", help="the system runs on a robot; --drive asks before each motion")
-    parser.add_argument("--margin", type=float, help="of limits: m off every wall (default 0.01)")
+    parser.add_argument("--margin", type=float, help="with limits: m to keep from every wall (default 0.01)")
     parser.add_argument("--namespace", default="", help=NAMESPACE)
     parser.add_argument("--json", action="store_true", help="print the result on standard output")
     parser.set_defaults(run=run)

@@ -34,8 +34,8 @@ bid cameras SYSTEM CAMERA --lock off   let the camera choose them again
 bid cameras SYSTEM [CAMERA] --web  their live images with the crop drawn in, in a browser (extra view)
 
 A camera that is a device must be free: end the system first. Only cameras are opened; nothing moves.
-A lock stays in the device when the program ends, for other programs too: until --lock off, or until it has no power.
-jitter: how far nine of ten intervals are at most from the middle one. latency: age of an image on its arrival."""
+A lock outlives this program and holds for other programs too: until --lock off, or until the device loses power.
+jitter: nine of ten intervals differ from the median interval by at most this. latency: age of an image on arrival."""
 
 
 def add_parser(verbs: Any) -> None:
@@ -44,20 +44,22 @@ def add_parser(verbs: Any) -> None:
         "cameras",
         help="list cameras, measure and lock them",
         description=DESCRIPTION,
-        epilog="Exit status: 0 all well, 1 no camera, or one that delivers nothing or something else, 2 bad input.",
+        epilog="Exit status: 0 all well; 1 no camera, or a camera delivers nothing or the wrong thing; 2 bad input.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("system", nargs="?", default="", help=SYSTEM_HELP)
-    parser.add_argument("camera", nargs="?", default="", help="its name in cameras.yaml; without it all of them")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"measure for so long (default {SECONDS:g})")
+    parser.add_argument(
+        "camera", nargs="?", default="", help="the camera's name in cameras.yaml; without it: all cameras"
+    )
+    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"seconds to measure (default {SECONDS:g})")
     parser.add_argument(
         "--lock",
         nargs="?",
         const="on",
         default="",
         choices=("on", "off"),
-        help="hold the light of one camera (on, if nothing follows), which must see no change meanwhile; off: give its "
-        "automatics back, also to one whose line `locked` was deleted",
+        help="on, or no value: hold exposure, gain and white balance of one camera; its scene must not change then. "
+        "off: let the camera control them again, even if the line `locked` was deleted from cameras.yaml",
     )
     parser.add_argument(
         "--web", action="store_true", help="show live images to browsers on this computer, until Ctrl-C"

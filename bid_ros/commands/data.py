@@ -41,8 +41,8 @@ def add_parser(verbs: Any) -> None:
     info = parts.add_parser(
         "info",
         help="say what a data set holds, and what each other format would lose of it",
-        description="Say what a data set holds: episodes, rows, rate, features with their keys and shapes; what is "
-        "read otherwise than its files say; of each feature whether a format carries it exactly or changes it. With "
+        description="Say what a data set holds: episodes, rows, rate, features with their keys and shapes. Say also "
+        "what is read differently from what its files declare, and which format keeps or changes which feature. With "
         "--task: where each feature of the task comes from.",
     )
     info.add_argument("path", help=SOURCE_HELP)
@@ -67,7 +67,7 @@ def _add_convert(parts: Any) -> None:
         "convert",
         help="write a data set in another format",
         description="Write a data set in another format, one episode in memory at a time. Running a killed command "
-        "again continues after the last whole episode. The target appears when it is whole; nothing is replaced.",
+        "again continues after the last whole episode. The target appears once it is complete; no file is replaced.",
         epilog="With a task the target holds the task's features, under their names. Without one it holds what the "
         "source holds, under the source's keys.",
     )
@@ -92,12 +92,12 @@ def _add_convert(parts: Any) -> None:
         "--outcome",
         default="",
         metavar="WHICH",
-        help=f"episodes that ended so: {', '.join(OUTCOMES)} (default: of bags {SUCCESS}, of other data sets {ALL})",
+        help=f"episodes that ended as: {', '.join(OUTCOMES)} (default: {SUCCESS} for bags, {ALL} for other sets)",
     )
     convert.add_argument(
         "--verify",
         action="store_true",
-        help="hold every episode that was written against what was read; default: of large data sets a sample",
+        help="compare every written episode with its source; default: of large data sets only a sample",
     )
     convert.add_argument("--json", action="store_true", help="print the report as JSON")
     convert.set_defaults(run=run_convert)

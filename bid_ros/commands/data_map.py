@@ -16,9 +16,9 @@ def add_map(parts: Any, source_help: str) -> None:
     parser = parts.add_parser(
         "map",
         help="propose the task file of a data set",
-        description="Propose the task file of a data set, of any robot: what is observed and commanded, where the data "
-        "set has it, its units, rate and limits, judged by names, shapes and numbers. What these do not tell is left "
-        "in comments, and said. The task is of no robot: bid train and bid evaluate take it, nothing moves with it.",
+        description="Propose the task file of a data set, of any robot: observations and actions with their keys and "
+        "units, rate and limits, judged by names, shapes and numbers. What these do not tell is printed, and stays in "
+        "the file as comments. The task has no robot: bid train and bid evaluate take it, but no arm runs it.",
     )
     parser.add_argument("source", help=source_help)
     parser.add_argument("-o", "--out", default="task.yaml", help="file to write (default task.yaml)")
@@ -65,7 +65,7 @@ def _refuse_bags(source: str) -> None:
         task = task_file_of_bags("", bags_below(Path(source)))
     except BidError:
         raise BidError(
-            f"{source} holds bags of another recorder, whose messages are no rows yet; valid is a data set, or a task "
-            "file whose section data names their topics"
+            f"{source} holds bags of another recorder, and bags are not mapped; valid is a data set, or a task file "
+            "that you write, whose section data names the topics"
         ) from None
-    raise BidError(f"{source} holds bags that were recorded for {task}; valid for them is that task file, as it is")
+    raise BidError(f"{source} holds bags that were recorded for {task}; use that task file as it is")

@@ -109,7 +109,7 @@ def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str
     finally:
         stage.close()
     if not parts:
-        raise BidError("no demonstration is asked for; valid are counts of which one is above 0")
+        raise BidError("no demonstration is asked for; valid is at least one count above 0")
     joined(parts).save(out)
     print(f"{out}: {len(parts)} demonstrations", file=sys.stderr)
 

@@ -52,9 +52,9 @@ def add_parser(verbs: Any) -> None:
         inner, "validate", "find gaps, drops, wrong clocks, stale frames, broken limits, changed events", run_validate
     )
     validate.description = (
-        "Check episodes, and the chain of a run's events.jsonl. An error is what a data set must not hold, a warning "
-        "is what a person should look at. Exit status 1 if there is an error. Without a task, what needs one is not "
-        "checked: needed topics and limits."
+        "Check episodes, and the hash chain of a run's events.jsonl. An error: a data set must not hold the episode. A "
+        "warning: a person should look at it. Exit status 1 if there is an error. Without a task, the needed topics "
+        "and the limits are not checked."
     )
     validate.add_argument("paths", nargs="+", help=f"{PATHS_HELP}; or BAG:N")
     validate.add_argument("--strict", action="store_true", help="exit status 1 for warnings too")

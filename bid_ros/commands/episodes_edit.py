@@ -30,7 +30,7 @@ def add_edits(inner: Any) -> None:
     delete = add_verb(inner, "delete", "move a bag, or an episode of it, to the trash beside it", run_delete)
     delete.add_argument("bag", nargs="+", help="a bag; BAG:N deletes its episode N alone")
 
-    restore = add_verb(inner, "restore", "take back what was last deleted of a bag", run_restore)
+    restore = add_verb(inner, "restore", "restore what was last deleted of a bag", run_restore)
     restore.add_argument("bag", help="path that the bag had; a folder lists what is in its trash")
 
 
@@ -49,7 +49,7 @@ def add_remap(parser: Any) -> None:
         nargs="+",
         default=(),
         metavar="TOPIC:=/NAME",
-        help="which recorded topic of a foreign bag is one of bid_ros, such as camera/wrist/image:=/cam/image_raw",
+        help="for bags of other recorders: topic of bid_ros := recorded topic, as camera/wrist/image:=/cam/image_raw",
     )
 
 

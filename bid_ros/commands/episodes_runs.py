@@ -22,11 +22,13 @@ def add_runs(inner: Any) -> None:
         "--quality",
         choices=("run", CAMERAS, "480p", "720p", "1080p"),
         default="run",
-        help="run: the shaded scene of the twin with the policy's images beside it; cameras: what they saw, which a "
-        "robot's run always shows; a height: the shaded scene alone, also as .png (default run)",
+        help="run: the shaded scene of the twin with the policy's images beside it; cameras: what the cameras saw (run "
+        "shows this for a robot too); 480p to 1080p: the shaded scene alone, also as .png (default run)",
     )
-    video.add_argument("--episode", type=int, help="of a shaded scene: only this one, counted from 0 (default all)")
-    video.add_argument("--at", type=float, default=3.0, help="s after an episode's start, of a .png (default 3)")
+    video.add_argument(
+        "--episode", type=int, help="for a shaded scene: only this episode, counted from 0 (default all)"
+    )
+    video.add_argument("--at", type=float, default=3.0, help="for a .png: s after the start of the episode (default 3)")
     video.set_defaults(run=run_video)
 
     repair = inner.add_parser("repair", help="repair a bag whose recorder was killed")
@@ -41,11 +43,11 @@ def add_runs(inner: Any) -> None:
 
     motion = inner.add_parser(
         "motion",
-        help="hold the motion that a run commanded against the limits, at changes of chunk and elsewhere",
+        help="compare the commanded motion of a run with the limits, at switches of chunks and elsewhere",
         description="Speed and acceleration of the recorded set-points beside the task's limits. The arm node records "
-        "one set-point in two, so an acceleration is the mean over two steps of the servo. A line says by how much the "
-        "tool came after its set-points, and how far off it was besides. The last table says how near the checks of "
-        "robot, link and computer came to their limits. Exit status 1 if a motion is above a limit.",
+        "one set-point in two, so an acceleration is the mean over two steps of the servo. A line gives the tool's lag "
+        "behind its set-points, and its distance from them without that lag. The last table says how near the checks "
+        "of robot, link and computer came to their limits. Exit status 1 if a motion is above a limit.",
     )
     motion.add_argument("bag", help="folder of the recorded bag")
     motion.add_argument(

@@ -31,7 +31,7 @@ def add_parser(verbs: Any) -> None:
         "evaluate",
         help="compare decoders on recorded episodes",
         description="Let decoders decide at every step of recorded episodes, from the same observations and with the "
-        "same noise, and hold their choices against what was done. Nothing moves. It reads bags and data sets of "
+        "same noise, and compare their choices with what was done. Nothing moves. It reads bags and data sets of "
         "every format that bid train reads, one episode at a time. Running a killed command again goes on where it "
         "stopped. Writes evaluation.json, evaluation.md, evaluation.png and evaluation.html to --out.",
     )
@@ -51,7 +51,7 @@ def add_parser(verbs: Any) -> None:
         "--outcome",
         default=SUCCESS,
         metavar="WHICH",
-        help=f"episodes that ended so: {', '.join(OUTCOMES)} (default {SUCCESS}); never what a person discarded",
+        help=f"episodes of this outcome: {', '.join(OUTCOMES)} (default {SUCCESS}); never what a person discarded",
     )
     parser.add_argument("--episodes", type=int, default=0, metavar="N", help="only the first N episodes")
     parser.add_argument("--workers", type=int, default=1, help="processes, each with one thread (default 1)")

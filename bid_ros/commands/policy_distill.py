@@ -25,11 +25,11 @@ def add_distill(parts: Any) -> None:
         "--run",
         dest="folder",
         default="data/distillation",
-        help="of checkpoints and log (default data/distillation)",
+        help="folder of checkpoints and log (default data/distillation)",
     )
     parser.add_argument("--sampling-steps", type=int, default=2, help="denoising steps a sample (default 2)")
     parser.add_argument("--steps", type=int, default=6000, help="training steps of each student (default 6000)")
-    parser.add_argument("--seed", type=int, default=0, help="of order and noise (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of order and noise (default 0)")
     add_settings(parser, "levels=8, batch=256 and learning_rate=0.0005")
     parser.set_defaults(run=run_distill)
 

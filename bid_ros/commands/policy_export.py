@@ -34,7 +34,9 @@ def add_export(parts: Any) -> None:
         type=int,
         help="denoising steps a sample; fewer decide faster (default: the training run's, 8)",
     )
-    export.add_argument("--temperature", type=float, help="of the codes of VQ-BeT (default: the training run's)")
+    export.add_argument(
+        "--temperature", type=float, help="temperature at which VQ-BeT draws codes (default: the training run's)"
+    )
     export.add_argument(
         "--no-weak", action="store_true", help="leave the weak policy out: half the size, and BID without negatives"
     )

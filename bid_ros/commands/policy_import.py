@@ -43,10 +43,12 @@ def add_import(parts: Any) -> None:
         nargs="+",
         default=[],
         metavar="CHECKPOINT",
-        help="further checkpoints of a policy that draws nothing (act): each adds a candidate to choose among",
+        help="for a policy that draws no samples (act): further checkpoints, each adds a candidate to choose among",
     )
     parser.add_argument(
-        "--space", default="", help="file that says what the columns are (default: the task's section data says it)"
+        "--space",
+        default="",
+        help="file that describes the columns of inputs and actions (default: section data of the task)",
     )
     parser.add_argument("--sampler", default="", help="ddim or ddpm; of a flow euler or rk4 (default: its own)")
     parser.add_argument("--sampling-steps", type=int, help="steps a sample (default: the checkpoint's own)")

@@ -27,7 +27,7 @@ def add_parser(verbs: Any) -> None:
         "remote",
         help="write a bundle that points to a policy server: `bid serve`, or one of openpi",
         description="Ask a policy server what it serves, and write a bundle that points to it. Use that bundle like "
-        "any other. Of a server that only speaks openpi's protocol, say the task, and what it calls its observations.",
+        "any other. For a server that only speaks openpi's protocol, give --task, and --key for the names of features.",
     )
     parser.add_argument("address", help="HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
     parser.add_argument("folder", help="folder of the new bundle")
@@ -49,7 +49,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--prompt", help=prompt)
     key = f"file with the key that the server asks for (default: the variable {VARIABLE}); the bundle names the file"
     parser.add_argument("--api-key-file", default="", metavar="FILE", help=key)
-    certificate = "of wss://: trust the server with this certificate alone (default: what this computer trusts)"
+    certificate = "for wss://: trust the server with this certificate alone (default: what this computer trusts)"
     parser.add_argument("--certificate", default="", metavar="FILE", help=certificate)
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     parser.set_defaults(run=run)

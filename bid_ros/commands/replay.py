@@ -33,7 +33,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("bag", help="a bag: its folder or file")
     parser.add_argument("--system", default="", help=f"{SYSTEM_HELP} (default: that of run.json beside the bag)")
-    parser.add_argument("--nodes", action="store_true", help="through the live nodes, in simulated time")
+    parser.add_argument("--nodes", action="store_true", help="replay through the live nodes, in simulated time")
     parser.add_argument("--check", action="store_true", help="exit status 1 unless all is equal in every bit")
     names = [item.name for item in argument_fields(ReplayArguments) if item.name != "bag"]
     add_run_arguments(parser, names, printed="the counts", of=ReplayArguments)

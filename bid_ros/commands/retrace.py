@@ -25,12 +25,14 @@ def add_parser(verbs: Any) -> None:
         "retrace",
         help="let the arm follow a recorded motion again",
         description="Let the arm of a system follow the motion of a recorded episode, in its twin unless a robot is "
-        "named. It does not look: whatever stood there then must stand there now. The tool first goes slowly to where "
-        "the motion began. The safety node judges every chunk. It shows the motion and asks before anything moves.",
+        "named. The arm does not look: whatever stood there then must stand there now. The tool first goes slowly to "
+        "where the motion began. The safety node judges every chunk. The command asks before anything moves.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
     parser.add_argument("bag", help="a bag: its folder or file; BAG:N is its episode N, counted from 0 (default 0)")
-    parser.add_argument("--speed", type=float, default=0.5, help="times the recorded speed, 0.05 to 1 (default 0.5)")
+    parser.add_argument(
+        "--speed", type=float, default=0.5, help="factor of the recorded speed, 0.05 to 1 (default 0.5)"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_run_arguments(parser, ARGUMENTS, {"out": "out/retrace"})
     parser.set_defaults(run=run)

@@ -21,14 +21,14 @@ def add_parser(verbs: Any) -> None:
     """Add ``secure``."""
     parser = verbs.add_parser(
         "secure",
-        help="write the SROS2 policy of a system: who may say and hear what",
+        help="write the SROS2 policy of a system: what each node may publish and hear",
         description="Write the policy of least privilege of a system for DDS Security (SROS2): one enclave a node, "
-        "with what that node publishes, hears, offers and calls. Whoever has no key of an enclave sees and moves "
-        "nothing. It needs Ubuntu's ROS 2.",
+        "with what that node publishes, hears, offers and calls. A program without the key of an enclave sees and "
+        "moves nothing. It needs Ubuntu's ROS 2.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
     parser.add_argument("file", help="policy file to write, such as policy.xml")
-    parser.add_argument("--twin", action="store_true", help="of the twin, not of the robot")
+    parser.add_argument("--twin", action="store_true", help="write the policy of the twin, not of the robot")
     parser.add_argument("--namespace", default="", help=NAMESPACE)
     parser.set_defaults(run=run)
 

@@ -41,7 +41,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--task", default="", help="name or path of the task file (default: what the bundle is of)")
     shown = "address to serve on; 0.0.0.0: every network (default 127.0.0.1, this computer alone)"
     parser.add_argument("--host", default=LOOPBACK[0], help=shown)
-    parser.add_argument("--port", type=int, default=PORT, help=f"0: any free one (default {PORT})")
+    parser.add_argument("--port", type=int, default=PORT, help=f"port to serve on; 0: any free one (default {PORT})")
     key = f"file with a key that clients have to send (default: the variable {VARIABLE}; without both, none)"
     parser.add_argument("--api-key-file", default="", metavar="FILE", help=key)
     certificate = "encrypt (wss://) with a certificate and its key in PEM form; self: make one of this computer's own"

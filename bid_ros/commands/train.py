@@ -25,13 +25,13 @@ EPILOG: Final = """settings, each with its default:
   assign_noise=false           pair the noise with the nearest actions of a batch, so that samples show more strategies
   diffusion.prediction=sample  what the denoiser returns: sample, the clean chunk, or epsilon, the noise
   vqbet.codes=16               codes of each of the two layers
-  vqbet.width=128, vqbet.layers=4, vqbet.heads=4   of the transformer
+  vqbet.width=128, vqbet.layers=4, vqbet.heads=4   size of the transformer
   vqbet.sequential=true        draw the second code given the first one
-  vqbet.offset_codes           of the true codes; drawn: of drawn ones, as published
-  vqbet.offset_weight=10       of the actions' error
-  vqbet.temperature=0.5        of drawn codes
-  act.width=128, act.encoder_layers=2, act.decoder_layers=2, act.heads=4   of the transformer
-  act.style_weight=10          how little a demonstration's style may tell
+  vqbet.offset_codes=true      learn offsets for the demonstrated chunk's codes; drawn: for drawn codes, as published
+  vqbet.offset_weight=10       weight of the actions' error
+  vqbet.temperature=0.5        temperature at which codes are drawn
+  act.width=128, act.encoder_layers=2, act.decoder_layers=2, act.heads=4   size of the transformer
+  act.style_weight=10          weight that keeps a demonstration's style near a standard normal one
 docs/how-to/train.md names the others."""
 
 if TYPE_CHECKING:
@@ -59,16 +59,21 @@ def add_parser(verbs: Any) -> None:
         "--weak-steps", type=int, default=0, help="step of the weak checkpoint (default a tenth of --steps)"
     )
     train.add_argument("--batch", type=int, default=64, help="windows a step (default 64)")
-    train.add_argument("--seed", type=int, default=0, help="of weights, order and noise (default 0)")
+    train.add_argument("--seed", type=int, default=0, help="seed of weights, order and noise (default 0)")
     train.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     train.add_argument("--family", default="diffusion", help="diffusion, flow, vqbet or act (default diffusion)")
     train.add_argument(
-        "--simulated-delay", type=int, default=0, metavar="D", help="train for delays of up to D steps (default 0)"
+        "--simulated-delay",
+        type=int,
+        default=0,
+        metavar="D",
+        help="train for decisions that arrive up to D steps late (default 0)",
     )
     train.add_argument(
         "--roll-forward",
         action="store_true",
-        help="for delays, roll the observed state forward instead of giving the rows that are executed meanwhile",
+        help="with --simulated-delay: roll the observed state forward, instead of giving the policy the rows that are "
+        "executed meanwhile",
     )
     add_settings(train, "network.widths=[64,128]; see below")
     train.add_argument("--json", action="store_true", help="print the last losses as JSON")

@@ -35,7 +35,7 @@ def add_parser(verbs: Any) -> None:
         "and one log per node to --out.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
-    parser.add_argument("--stage", help="make one of a robot's first motions: its number, 1 to 6, or next")
+    parser.add_argument("--stage", help="run one stage of a robot's first motions: its number, 1 to 6, or next")
     add_run_arguments(parser, ARGUMENTS)
     parser.set_defaults(run=run)
 

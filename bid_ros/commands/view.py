@@ -37,7 +37,10 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--save", default="", metavar="FILE.rrd", help="write a file instead, which `rerun` opens")
     parser.add_argument("--web", action="store_true", help="show it to browsers on this computer")
     parser.add_argument(
-        "--port", type=int, default=WEB_PORT, help=f"of --web; the next one is needed too (default {WEB_PORT})"
+        "--port",
+        type=int,
+        default=WEB_PORT,
+        help=f"for --web: this port and the next one are used (default {WEB_PORT})",
     )
     parser.add_argument("--namespace", default="", help=NAMESPACE)
     parser.add_argument("--robot", action="store_true", help="the running system is a robot, not its twin")

@@ -68,11 +68,10 @@ class JointTrack:
 class JointServo(Servo[JointTarget]):
     """Follows chunks that command joints. See :class:`bid_ros.control.servo_base.Servo`.
 
-    Each joint keeps its limits of position, speed and acceleration. The speed wanted of the joints is one at which the
-    tool keeps its own limits of speed and turn rate, and they change as slowly as the tool's limits of acceleration and
-    turn acceleration say. A stop keeps the joints' limits alone: it is the shortest one. The arm can always brake to
-    rest with every joint inside its limits and the tool inside the workspace. If it starts outside, it never moves
-    further out.
+    Each joint keeps its limits of position, speed and acceleration. The wanted joint speeds also keep the tool's limits
+    of speed and turn rate, and change no faster than the tool's limits of acceleration and turn acceleration allow. A
+    stop keeps the joints' limits alone: it is the shortest one. The arm can always brake to rest with every joint
+    inside its limits and the tool inside the workspace. If it starts outside, it never moves further out.
 
     Args:
         task: action features and limits.

@@ -35,7 +35,7 @@ class Settling:
     Braked at 5 m/s^2, a Franka overshoots its set-point by 5 to 10 mm. The spring of its controller would then pull it
     back for 0.3 s. It would also go on pressing on whatever it was pressed against.
 
-    An arm that did not move is left alone: a load that nobody told the controller of pulls it down as far again at each
+    An arm that did not move is left alone: a load that the controller does not know pulls it down as far again at each
     hold. After a motion it holds once, and a second time only where it is not below its set-point.
 
     Args:

@@ -1,4 +1,4 @@
-"""Several arms that one policy sees and commands: their tasks joined into one, and what is joined taken apart.
+"""Several arms that one policy sees and commands: joins their tasks into one, and splits what is joint by arm.
 
 A name of the joint task is that of the arm, a slash, and the name in the arm's own task: ``left/tool_position``. Each
 pose stays in the base frame of its own arm.
@@ -75,9 +75,9 @@ def check_apart(places: Mapping[str, ArmPlace], tasks: Mapping[str, Task]) -> No
         common = float((np.minimum(high, high2) - np.maximum(low, low2)).min())
         if common > 0:
             raise TaskError(
-                f"the workspaces of the arms '{one}' and '{other}' overlap by {common:.3f} m, what moves with the "
-                "tools included; valid are bases further apart or smaller workspaces, as nothing else keeps the arms "
-                "off one another"
+                f"the workspaces of the arms '{one}' and '{other}' overlap by {common:.3f} m, with all that moves "
+                "with the tools; valid are bases further apart or smaller workspaces, because nothing else keeps the "
+                "arms from colliding"
             )
 
 
@@ -94,7 +94,7 @@ def joint_task(name: str, tasks: Mapping[str, Task]) -> Task:
     for field in SHARED:
         if any(getattr(task, field) != getattr(first, field) for task in others):
             found = ", ".join(f"{getattr(task, field):g} of '{arm}'" for arm, task in tasks.items())
-            raise TaskError(f"{field} is {found}; valid is the same of all arms, as one policy decides for them")
+            raise TaskError(f"{field} is {found}; valid is the same value for all arms, as one policy decides for them")
     limits = [task.limits for task in tasks.values()]
     least, most = min(item.gripper_min for item in limits), max(item.gripper_max for item in limits)
 

@@ -1,4 +1,4 @@
-"""What a task file says of bags of others: where features, episodes and success are, under the names of their robot."""
+"""Where bags of other recorders hold features, episodes and success: ``data: topics`` of a task file."""
 
 import re
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ class BagEpisodes:
             raise TaskError("episodes come from several places; valid is one: topic, gap or table, or a "
                             "topic each as begin and end")  # fmt: skip
         if word(self.begin) == word(self.end):
-            raise TaskError(f"episodes begin and end with '{self.begin}'; valid are two values")
+            raise TaskError(f"episodes begin and end with '{self.begin}'; valid are two different values")
         for text in filter(None, (self.topic, *own)):
             place_of(text)
 
@@ -102,7 +102,7 @@ class BagSuccess:
 
     def __post_init__(self) -> None:
         if bool(self.topic) == bool(self.file):
-            raise TaskError("success is in no place or in two; valid is topic or file")
+            raise TaskError("success has neither topic nor file, or both; valid is one of them")
         if self.topic:
             place_of(self.topic)
 

@@ -1,7 +1,6 @@
-"""The two clocks of this computer: read at one instant, and whether somebody set the one on the wall.
+"""The two clocks of this computer, read at one instant; and whether somebody set the wall clock.
 
-A steady clock decides how long something took. The wall clock is what messages are stamped with, and other computers
-have one too.
+The steady clock measures how long something took. The wall clock stamps messages, and other computers have one too.
 """
 
 import time

@@ -24,11 +24,11 @@ class DataKeys:
     Attributes:
         observation: key of each observation, such as observation.state[0:3].
         action: key of each action, such as action[0:3].
-        unit: unit in which data sets of others have a feature, observed and commanded: ``rad`` or ``deg`` of joints,
-            ``m``, ``cm`` or ``mm`` of a position, these, ``percent`` (100 is open) or ``fraction`` (1 is open) of a
-            gripper, ``rad`` to ``mm`` of a vector. They become rad and m. Of a feature without one they are these. Of a
-            gripper also its numbers when it is open and when it is closed, such as ``0 to 0.8``. Joints of a task with
-            ``robot: none`` may be ``percent`` of their range, -100 to 100: they become -1 to 1.
+        unit: unit of a feature in data sets of others, observed and commanded. For joints: ``rad`` or ``deg``. For a
+            position: ``m``, ``cm`` or ``mm``. For a gripper: these, ``percent`` (100 is open), ``fraction`` (1 is open)
+            or its numbers open and closed, such as ``0 to 0.8``. For a vector: ``rad`` to ``mm``. Values become rad and
+            m; without a unit they are taken as rad and m. Joints of a task with ``robot: none`` may be ``percent`` of
+            their range, -100 to 100: they become -1 to 1.
         topics: where bags of other recorders hold the features, and their episodes. A mapping of texts alone gives
             recorded names of topics, such as ``camera/wrist/image: /wrist/image_raw``.
     """

@@ -30,7 +30,7 @@ class ArmError(BidError):
 
 
 class RobotAwayError(ArmError):
-    """A robot does not answer, or a person has not switched it on and let it be used: it may come yet."""
+    """A robot does not answer, or a person has yet to switch it on and let it be used: waiting may help."""
 
 
 class CameraError(BidError):
@@ -42,8 +42,8 @@ class RecordingError(BidError):
 
 
 class RemoteError(BidError):
-    """A policy elsewhere does not answer in time, or answers with something that is no decision."""
+    """A policy server does not answer in time, or its answer is no decision."""
 
 
 class CalibrationError(BidError):
-    """A board is not seen or not the described one, or images and poses do not tell where a camera is."""
+    """A board is not seen, or is not the described one; or images and poses do not tell where a camera is."""

@@ -39,8 +39,8 @@ class Feature:
         type: message type of a vector's topic, ``package/msg/Name``.
         field: field of the message that holds the vector, such as ``wrench.force``. A field that is a message or an
             array gives all its numbers, in the order of the definition.
-        depth: an image is of distances, whole mm in 16 bits, 0: not measured. A policy tells those apart that are
-            between these two, m; the rest is at their ends, what is not measured at the far one. None: of colours.
+        depth: nearest and farthest distance that a policy tells apart, m. The image holds distances, whole mm in 16
+            bits, 0: not measured. Others count as the nearer end, those not measured as the farthest. None: of colours.
         names: of joints, base to flange, as a ``sensor_msgs/JointState`` of a recorder names them; or those of a vector
             that is a field of one. Empty: joints are ordered by what the names of known arms say.
     """

@@ -23,7 +23,7 @@ class AboveLimits:
         speed, acceleration, jerk, turn_rate, turn_acceleration: of the tool.
         joint_speed, joint_acceleration: of the joints, commanded or predicted from poses.
         gripper_rate: of the gripper, ``warn`` or ``stop``. A slower motion keeps the steps of its width.
-        least_scale: least factor of the speed to which a chunk is slowed. One that needs a smaller one stops the arm.
+        least_scale: smallest factor of the speed to which a chunk is slowed. A chunk that needs less stops the arm.
     """
 
     speed: Response = "scale"
@@ -51,17 +51,18 @@ class Limits:
         max_tilt: largest angle between the tool's approach axis and straight down, rad.
         max_joint_speed: largest speed of a joint, rad/s, where a task commands joints. The robot's own limits hold too.
         max_joint_acceleration: largest acceleration of a joint, rad/s^2, likewise.
-        min_singular_value: least smallest singular value of the Jacobian, m and rad alike, where a task commands poses
-            and the robot's joints are known: at 0 the arm cannot move its tool some way.
-        max_joint_jump: largest distance between a measured joint and the action for now, rad, likewise.
+        min_singular_value: lower limit of the Jacobian's smallest singular value, m and rad alike, where a task
+            commands poses and the robot's joints are known. At 0 the arm cannot move its tool in some direction.
+        max_joint_jump: largest distance between a measured joint and the action for now, rad, where a task commands
+            joints.
         gripper_min, gripper_max: smallest and largest opening of the gripper, m.
         max_gripper_rate: largest speed of the commanded opening, m/s, over 0.1 s: a gripper that is commanded in steps
             follows them at its own speed.
         max_jump: largest distance between the measured tool and the action for now, m.
         max_turn_jump: largest angle between the measured tool and the action for now, rad.
-        max_chunk_step: largest distance between what a chunk and the one before from the same source command for now,
-            m. The one before counts as it was forwarded, slowed down or not.
-        max_chunk_turn: largest angle between them, rad.
+        max_chunk_step: largest distance, at now, between the position that a chunk commands and the one that the chunk
+            before from the same source commands, m. The chunk before counts as it was forwarded, slowed down or not.
+        max_chunk_turn: largest angle between the two rotations, rad.
         max_chunk_age: s by which a chunk's stamp may lie in the past when it arrives.
         max_chunk_lead: s by which a chunk's stamp may lie in the future when it arrives.
         keep_out: places where nothing of the tool may be: the table, boxes. The task's ``tool_shape`` says what moves

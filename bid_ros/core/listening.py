@@ -1,4 +1,4 @@
-"""Whose silence it is: that of the others, or of a process that was held up itself and did not listen."""
+"""Tells a silence of other nodes from a hold-up of this process, during which it did not listen."""
 
 from typing import Final
 
@@ -8,11 +8,12 @@ REST_NS: Final = 200_000_000  # after that, in which silence counts however ofte
 
 
 class Listening:
-    """Says up to when a node may judge the silence of others.
+    """Says up to which time a node may judge the silence of others.
 
-    A busy computer holds up whole processes. When one goes on, what arrived meanwhile still waits, in the middleware
-    and in its socket, and whoever judges may be the first to run. So after a hold-up it judges for a moment by the last
-    time before it at which messages were taken. It reads no clock: every time is a steady one in integer nanoseconds.
+    A busy computer holds up whole processes. When a process goes on, messages that arrived meanwhile still wait in the
+    middleware and in its socket, and the judge of silence may run before they are taken. So for a moment after a
+    hold-up, silence is judged only up to the last time at which messages were taken. It reads no clock: every time is a
+    steady one in integer nanoseconds.
     """
 
     def __init__(self) -> None:

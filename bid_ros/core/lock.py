@@ -26,7 +26,9 @@ def lock_folder(folder: Path) -> int:
     except OSError as error:
         holder = os.read(lock, 20).decode(errors="replace").strip()
         os.close(lock)
-        raise BidError(f"process {holder} writes to {folder}; valid is another folder, or to end that first") from error
+        raise BidError(
+            f"process {holder} writes to {folder}; valid is another folder, or to end that process first"
+        ) from error
     os.truncate(lock, 0)
     os.write(lock, f"{os.getpid()}\n".encode())
     return lock

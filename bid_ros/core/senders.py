@@ -1,4 +1,4 @@
-"""Whether messages under one name come from one sender or from two, told by the numbers that each counts on."""
+"""Tells whether messages under one name come from one sender or from two, by the numbers that each counts up."""
 
 from collections import defaultdict, deque
 from typing import Final
@@ -16,7 +16,7 @@ LOST: Final = 50
 
 
 class Senders:
-    """Finds two senders of one name: one counts on from where the other one is not, so the numbers step back.
+    """Finds two senders of one name: each counts up on its own, so the numbers of both together step back.
 
     A sender that imitates the numbers too is not found. It reads no clock; times are steady, in integer nanoseconds.
     """
@@ -44,10 +44,11 @@ class Senders:
 class SoleSender:
     """Refuses the messages of a second publisher of one topic, from its first one on.
 
-    The middleware numbers the messages of each publisher. On a busy computer it takes a second to say that there are
-    two. A message that does not count on from the one before, while the first publisher is alive, is of the second one:
-    its number is not above, or further above than the first one can have got. After a silence of ``ANEW_S`` any number
-    is taken, for a node that was started anew. It reads no clock; times are steady, in integer nanoseconds.
+    The middleware numbers the messages of each publisher. On a busy computer it takes a second to report a second
+    publisher. While the first publisher is alive, a message whose number does not go on from the last one is from the
+    second publisher: the number is not higher, or higher than the first publisher can have got. After a silence of
+    ``ANEW_S`` any number is taken, for a node that was restarted. It reads no clock; times are steady, in integer
+    nanoseconds.
     """
 
     def __init__(self) -> None:

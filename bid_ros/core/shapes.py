@@ -25,7 +25,7 @@ class KeepOut:
     Attributes:
         name: that a refusal says.
         box_min, box_max: corners of a box, m, in the task's frame.
-        normal: of a plane, out of what is kept out of. Its length does not count.
+        normal: of a plane, pointing away from the side that is kept out of. Its length does not count.
         offset: of the plane from the origin along the normal, m.
     """
 

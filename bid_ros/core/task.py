@@ -217,7 +217,7 @@ def _check_places(topics: BagTopics, task: Task) -> None:
                 )
         missing = [item.name for item in features if item.name not in named and not item.topic]
         if missing:
-            raise TaskError(f"data: topics: {group} lacks '{missing[0]}'; valid is a place for each of it")
+            raise TaskError(f"data: topics: {group} lacks '{missing[0]}'; valid is a place for every {group}")
     seen = {item.name: item.kind for item in task.observation}
     for item in task.action:
         if topics.action.get(item.name) == NEXT and seen.get(item.name) != item.kind:
@@ -225,9 +225,12 @@ def _check_places(topics: BagTopics, task: Task) -> None:
                 f"data: topics: action '{item.name}' is '{NEXT}', but the task observes no {item.kind} of that name"
             )
     if topics.episodes.gap and set(topics.action.values()) == {NEXT}:
-        raise TaskError("data: topics: episodes come from gaps, but no action is a command; valid is another way")
+        raise TaskError(
+            f"data: topics: episodes end at a gap between commands, but every action is '{NEXT}', which is no command; "
+            "valid are topic, table, or begin and end"
+        )
     if NEXT in topics.observation.values():
-        raise TaskError(f"data: topics: an observation is '{NEXT}'; valid is that of an action alone")
+        raise TaskError(f"data: topics: an observation is '{NEXT}'; only an action may be that")
 
 
 def _signed(feature: Feature) -> dict[str, object]:

@@ -165,7 +165,7 @@ def without(bag: Path, number: int, out: Path) -> int:
         first, last = reader.span_ns
         parts = list(pairwise([first, *_borders(reader), last + 1]))
     if len(parts) < 2:
-        raise RecordingError(f"bag {bag} holds no other episode than {number}; valid is to delete the bag")
+        raise RecordingError(f"episode {number} is the only one of bag {bag}; valid is to delete the whole bag")
     begin, end = parts[number]
     with RawBag(bag) as source, BagCopy(out, [source], _custom(source, f"{bag} without {number}", {})) as copy:
         for item in source.messages():
@@ -253,4 +253,6 @@ def _check_apart(bags: Sequence[Path]) -> None:
                 spans.append((*reader.span_ns, bag))
     for (_, end, before), (begin, _, after) in pairwise(sorted(spans)):
         if begin <= end:
-            raise RecordingError(f"{before} and {after} both hold episodes and overlap in time; valid is one by one")
+            raise RecordingError(
+                f"{before} and {after} both hold episodes and overlap in time; valid are bags recorded one by one"
+            )

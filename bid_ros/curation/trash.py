@@ -86,7 +86,9 @@ def restore(bag: Path) -> Deleted:
     place = Path(gone.place)
     if bag.exists():
         if not gone.left or _state(bag) != gone.left:
-            raise RecordingError(f"{bag} is there again or was changed since; valid is to move it away first")
+            raise RecordingError(
+                f"{bag} exists again, or was changed after the deletion; valid is to move it away first"
+            )
         # Every message of it is in the bag that comes back. Moved first: a broken restore can be repeated.
         bag.rename(place / REPLACED)
     (place / bag.name).rename(bag)

@@ -62,7 +62,7 @@ def select_batch(
     before = None if no_rows else _checked("previous", previous)
     for name, given in (("weak", others), ("previous", before), ("continues", continues)):
         if given is not None and len(given) != len(chunks):
-            raise DecodingError(f"{name} is of {len(given)} environments; valid is {len(chunks)}, as strong is")
+            raise DecodingError(f"{name} has {len(given)} environments; valid is {len(chunks)}, as strong has")
     check_shapes(chunks, others, before, config, axes=1)
     if before is None or continues is None:
         return _select(chunks, others, before, config)

@@ -158,7 +158,7 @@ def _ratio(column: Column, before: NDArray[Any], after: NDArray[Any] | None, sai
     for away in (1, -1):
         first, second = (before[1:], after[:-1]) if away > 0 else (before[:-1], after[1:])
         if len(first) and _errors(first, second).mean() < NEARER * own.mean() and own.mean() > 1:
-            raise RecordingError(f"{said}: pictures of '{column.name}' are of the rows beside; a fault of bid_ros")
+            raise RecordingError(f"{said}: pictures of '{column.name}' belong to neighbouring rows; a fault of bid_ros")
     found: NDArray[np.float64] = 10 * np.log10(HIGHEST**2 / np.maximum(own, LEAST))
     return found
 

@@ -38,7 +38,7 @@ class UnknownFields:
         """
         for name in filter(used, self._named):
             if name in config:
-                raise BidError(f"--ignore-field is '{name}', by which {where} says what is computed; valid is another")
+                raise BidError(f"--ignore-field is '{name}', which decides what {where} computes; valid is another")
         self._had |= config.keys()
         others = [name for name in config if not used(name) and not known(name)]
         left = [name for name in others if name in self._named or config[name] in OFF]
@@ -46,8 +46,8 @@ class UnknownFields:
             fields = f"the field{'s' * (len(unclear) > 1)} {', '.join(map(repr, unclear))}"
             given = " ".join(f"--ignore-field {name}" for name in unclear)
             raise BidError(
-                f"{where} has {fields}, which {who}; what may change the network is not left out: if you know that it "
-                f"does not, give {given}"
+                f"{where} has {fields}, which {who}; an unknown field may change the network: if you know that it does "
+                f"not, give {given}"
             )
         if left:
             told = ", ".join(f"'{name}' ({json.dumps(config[name], default=str)})" for name in left)

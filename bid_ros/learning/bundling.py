@@ -88,10 +88,10 @@ def _beside(folder: RunFolder, about: Mapping[str, Any], config: TrainConfig) ->
     own = folder.about()
     for name in ("task_signature", "observation", "action"):
         if own[name] != about[name]:
-            raise BidError(f"{folder.path} is no candidate: its {name} differs; valid is a run on the same data")
+            raise BidError(f"{folder.path} cannot be a candidate: its {name} differs; valid is a run on the same data")
     if folder.config().family != "act" or folder.config().action_reference != config.action_reference:
         raise BidError(
-            f"{folder.path} is no candidate: valid is a run of the family act with the same action_reference"
+            f"{folder.path} cannot be a candidate; valid is a run of the family act with the same action_reference"
         )
     return folder
 

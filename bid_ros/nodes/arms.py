@@ -1,7 +1,7 @@
 """Nodes that move several arms are one process with one more node in the namespace of each arm.
 
-So each arm's own nodes hear what they hear from the policy and episode node of a system of their own: heartbeats,
-grants, chunks, decisions and diagnostics, all of them of their own robot.
+So each arm's own nodes hear the same as in a system of one arm: heartbeats, grants, chunks, decisions and diagnostics
+in their namespace, all of their own robot.
 """
 
 from collections.abc import Mapping, Sequence

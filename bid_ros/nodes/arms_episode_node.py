@@ -45,7 +45,7 @@ Result = TypeVar("Result")
 
 
 class _Over(Exception):
-    """The episode is over for an arm because it is for another."""
+    """The episode is over for this arm because it is over for another arm."""
 
 
 class ArmsEpisodeNode(BidNode):

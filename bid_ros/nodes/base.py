@@ -253,7 +253,7 @@ class BidNode(Node):
         for name in self._overrides:
             if not self.has_parameter(name):
                 topic = name.split(".")[1]
-                raise BidError(f"node '{self._role}': {name} is of no use: it has no such end of {topic}")
+                raise BidError(f"node '{self._role}': {name} has no effect: the node has no such end of {topic}")
 
     @classmethod
     def main(cls) -> NoReturn:

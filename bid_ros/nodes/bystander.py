@@ -1,4 +1,4 @@
-"""Chooses who prepares and judges the episodes of a run; and one that lets the arm stay where it is."""
+"""Chooses who prepares and judges the episodes of a run. The bystander is the one that leaves the arm where it is."""
 
 import json
 import time

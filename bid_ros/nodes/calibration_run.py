@@ -153,7 +153,7 @@ def _first(session: Session, watch: SystemWatch, process: "subprocess.Popen[byte
         _check_runs(process, out)
         if watch.until(watch.driven, 1.0):
             return take(watch, session.board, [], again=False)
-    raise CalibrationError(f"the arm is not driven within {START_S:g} s; valid is a system that starts: {_log(out)}")
+    raise CalibrationError(f"the system did not drive the arm within {START_S:g} s of its start: {_log(out)}")
 
 
 def _plan(session: Session, first: Shot, joints: Array) -> PosePlan:

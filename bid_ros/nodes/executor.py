@@ -32,9 +32,9 @@ class FastExecutor(SingleThreadedExecutor):
     uses internals of Jazzy's rclpy (7.1).
 
     Attributes:
-        messages: how many it has called back for.
+        messages: number of messages whose callbacks it has called.
         callbacks_ns: CPU time of those callbacks, and of the timers', ns.
-        number: what its publisher counted the message as whose callback runs; None: nobody knows.
+        number: the publisher's number of the message whose callback runs; None: nobody knows.
     """
 
     def __init__(self, *, context: Context | None = None) -> None:

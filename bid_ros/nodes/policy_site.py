@@ -21,7 +21,7 @@ from bid_ros.safety.screen import policy_chunks
 
 
 class Looks(NamedTuple):
-    """What a decision looks at in its samples, as :class:`bid_ros.policy.decide.DecisionMaker` takes it."""
+    """The checks of a decision's samples, as :class:`bid_ros.policy.decide.DecisionMaker` takes them."""
 
     screen: Screening
     free: Callable[[Array], bool] | None

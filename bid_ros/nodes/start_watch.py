@@ -1,4 +1,4 @@
-"""Waits before an episode for a person's device and for the policy's decoder, so that its time does not pass before."""
+"""Waits before an episode for a person's device and the policy's decoder, so that the wait uses up none of its time."""
 
 import time
 from collections.abc import Callable
@@ -17,10 +17,10 @@ DECODER_S: Final = 60.0  # as long as the policy node may take; a busy computer 
 
 
 class StartWatch:
-    """Hears the dead man's switch, held or open, and what the policy node says of a change of its decoder.
+    """Listens to the dead man's switch, held or open, and to the policy node about a change of its decoder.
 
-    While the device is gone, nobody says the switch. While a decoder is warmed up, there is no decision. The news of a
-    change takes up to 50 ms: an episode that begins in that time may begin without decisions.
+    While the device is gone, nobody publishes the switch. While a decoder is warmed up, there is no decision. The news
+    of a change takes up to 50 ms: an episode that begins in that time may begin without decisions.
 
     Args:
         node: runs the episodes.

@@ -245,7 +245,7 @@ def _check_weights(weights: Mapping[str, float], task: Task) -> None:
         if name not in valid:
             raise BundleError(f"action_weights names '{name}'; valid are the task's {', '.join(valid)}")
     if weights and not any(weights.get(name, 1.0) for name in valid):
-        raise BundleError("action_weights are all 0; valid are numbers of which one or more is not")
+        raise BundleError("action_weights are all 0; valid is one or more above 0")
 
 
 def _check_files(folder: Path, hashes: Mapping[str, str]) -> None:

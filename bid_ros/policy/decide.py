@@ -217,14 +217,14 @@ def check_decoder(decoder: Decoder, policy: Policy) -> None:
     if decoder.needs.starts and not policy.capabilities.starts:
         raise DecodingError(
             f"decoder '{decoder.name}' starts from its last decision, which this policy cannot: its family samples "
-            "from noise alone, it rolls the state forward, its server is not one of bid serve, or the space of its "
-            "bundle has no exact way back; valid is a decoder that starts from noise"
+            "only from noise, or it rolls the state forward, or its server is not bid serve, or its bundle's space "
+            "cannot be inverted exactly; valid is a decoder that starts from noise"
         )
     if decoder.needs.gradients and not policy.capabilities.gradients:
         raise DecodingError(
             f"decoder '{decoder.name}' needs the network's gradient, which runtime '{policy.runtime}' has not; "
-            "valid is runtime torch, also behind bid serve (then bid remote again), with a diffusion policy that rolls "
-            "no state forward, that rk4 does not sample, and whose space, if it has one, goes back row by row"
+            "valid is runtime torch (behind bid serve too; then call bid remote again), with a diffusion policy that "
+            "does not roll the state forward, is not sampled by rk4, and whose space, if any, is inverted row by row"
         )
 
 

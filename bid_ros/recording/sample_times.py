@@ -51,8 +51,8 @@ class SampleTimes:
             return int(told[0]) + round(float(passed)) + item.stamp_ns - at
         if abs(self._ahead_ns) > FAR_NS:
             raise RecordingError(
-                f"bag {self._reader.path}: {item.topic} has no header, others have times in theirs that are "
-                f"{abs(self._ahead_ns) / NANOSECONDS:.0f} s from their arrival, and no {CLOCK} says what time it was; "
+                f"bag {self._reader.path}: {item.topic} has no header, the stamps of other topics are "
+                f"{abs(self._ahead_ns) / NANOSECONDS:.0f} s away from their arrival, and no {CLOCK} relates the two; "
                 f"valid is a bag in simulated time with {CLOCK}, or one recorded with use_sim_time"
             )
         return item.stamp_ns

@@ -112,7 +112,7 @@ def _decoded(packets: Iterable[tuple[int, Any]], codec: str, topic: str) -> Iter
         shown += 1
         yield _picture(frame, waiting)
     if waiting and not shown:
-        raise RecordingError(f"no packet of {topic} can be decoded as {codec} ({problem or 'none stands for itself'})")
+        raise RecordingError(f"no packet of {topic} can be decoded as {codec} ({problem or 'none is a keyframe'})")
 
 
 def _picture(frame: Any, waiting: dict[int, tuple[int, Any]]) -> tuple[int, Any]:

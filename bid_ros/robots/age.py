@@ -1,4 +1,4 @@
-"""The age of a robot's states, by its clock and by this computer's."""
+"""The age of a robot's states, by the robot's clock and by this computer's clock."""
 
 from typing import Final
 
@@ -8,10 +8,10 @@ DRIFT: Final = 5e-4
 
 
 class StateAge:
-    """Measures the age of states: their delay minus the smallest delay so far, as far as the clocks may differ.
+    """Measures the age of states. Age: this state's delay minus the smallest delay seen so far.
 
-    The delay is the robot's time stamp against this computer's clock. So one that grows faster than the clocks may
-    differ is noticed.
+    The delay is this computer's clock minus the robot's time stamp. The smallest delay may grow as fast as the clocks
+    may drift apart. So a delay that grows faster is noticed.
 
     Args:
         robot_ns: the robot's time of a first state.

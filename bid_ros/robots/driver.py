@@ -1,4 +1,4 @@
-"""What drivers of arms do alike, whatever their protocol: what is followed, the gripper, and what they say."""
+"""What all arm drivers share, whatever their protocol: what the arm follows, its gripper, and the error sentences."""
 
 import math
 import threading

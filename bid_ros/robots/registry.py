@@ -95,7 +95,7 @@ def task_arm(task: Task, config: str | Path = "", twin: bool = False) -> ArmMode
     check_joints(task)
     robot = ROBOTS.find(task.robot)
     if robot.arm_model is None:
-        raise ArmError(f"robot '{robot.name}' says nothing of its joints; valid is a task that commands a position")
+        raise ArmError(f"the joints of robot '{robot.name}' are not known; valid is a task that commands a position")
     given = load_arm_config(config, ANY_ADDRESS, twin, task.robot) if config else _defaults(robot)
     return robot.arm_model(given)
 
@@ -112,7 +112,7 @@ def posed_arm(task: Task, config: str | Path = "", twin: bool = False) -> ArmMod
         return None
     robot = ROBOTS.find(task.robot)
     if robot.arm_model is None:
-        raise ArmError(f"robot '{robot.name}' says nothing of its joints")
+        raise ArmError(f"the joints of robot '{robot.name}' are not known: it has no arm_model")
     return robot.arm_model(load_arm_config(config, ANY_ADDRESS, twin, task.robot) if config else _defaults(robot))
 
 

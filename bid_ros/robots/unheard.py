@@ -16,8 +16,8 @@ _TWIN: Final = "it is a twin, so find what keeps this computer busy"  # holds fa
 class Unheard:
     """Measures a silence by looks at a number that changes with each sign of life. Any thread may look.
 
-    Whoever looks every 10 ms counts all of the time. A computer that holds up listener and speaker together, for a
-    second, is so no silence of the speaker; the next look finds what it said.
+    A listener that looks every 10 ms counts all of the time. If the computer holds up listener and speaker together for
+    a second, that second is no silence of the speaker: the next look finds what it said.
 
     Args:
         limit_s: silence that is valid, s.

@@ -1,4 +1,4 @@
-"""How a chunk begins: the way from the measured tool, and from what the chunk before commands for the same instant."""
+"""How a chunk begins: how far from the measured tool, and how far from the chunk before at the same instant."""
 
 import math
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ class Beginning:
             rotation: measured ``(3, 3)``, tool to base; None: it is not judged.
         """
         if position is None:
-            yield refused("measurement", "the tool's position is not known, so the jump to the chunk is not either")
+            yield refused("measurement", "the tool's position is not known, so the jump to the chunk cannot be judged")
             return
         apart, limits = _distance(action.position, np.asarray(position)), self._limits
         yield from limited("jump", "distance from the tool to the action", apart, limits.max_jump, "m")

@@ -1,4 +1,4 @@
-"""One limit held against many motions at once: which of them keep it, and what is said of one that does not."""
+"""One limit, checked on many motions at once: which motions keep it, and the refusal of one that does not."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

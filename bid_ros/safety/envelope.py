@@ -45,7 +45,7 @@ class Envelope:
 
     Of a task that commands poses of an arm that is known, the joints are predicted from the measured ones. Then reach,
     singularity, joint_position, joint_speed, joint_acceleration and self_collision come before jump. Such a chunk is
-    refused while the joints are not known, as while the tool's place is not.
+    refused while the joints, or the tool's position, are not known.
 
     Args:
         task: action features and limits. Its rotation is that of a tool whose z axis is the approach axis, in a frame

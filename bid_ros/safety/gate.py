@@ -176,5 +176,5 @@ def _needed(verdict: Verdict) -> float:
 
 def _unsaved(verdict: Verdict, least: float) -> Verdict:
     """Return the refusal of a chunk that no slowing saves."""
-    reason = f"{verdict.reason}, which {least:g} of the speed does not keep either"
+    reason = f"{verdict.reason}; the chunk breaks a limit even at {least:g} of its speed"
     return replace(verdict, ok=False, action=Action.STOP, reason=reason)

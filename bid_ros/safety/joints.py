@@ -54,7 +54,7 @@ class JointEnvelope:
     def jump(self, action: Array, measured: ArrayLike | None) -> Iterator[Verdict]:
         """Yield a refusal if the action for now ``(joints,)`` is far from the measured joints, or these are unknown."""
         if measured is None:
-            yield refused("measurement", "the joints are not known, so the jump to the chunk is not either")
+            yield refused("measurement", "the joints are not known, so the jump to the chunk cannot be judged")
             return
         here = np.asarray(measured, dtype=np.float64)
         if here.shape != action.shape:

@@ -18,7 +18,7 @@ from bid_ros.safety.verdict import Verdict, refused
 class PostureEnvelope:
     """Checks the joints that motions of the tool need: reach, singular postures, the robot's limits, in this order.
 
-    Then how near the arm's parts come to one another, if the task asks for that.
+    Last come the distances between the arm's parts, if the task asks for them.
 
     Args:
         task: commands a position and a rotation.
@@ -38,7 +38,7 @@ class PostureEnvelope:
     def unknown(self, measured: ArrayLike | None) -> Iterator[Verdict]:
         """Yield a refusal if the joints are not measured, or are not those of the arm."""
         if measured is None:
-            yield refused("measurement", "the joints are not known, so what they would have to do is not either")
+            yield refused("measurement", "the joints are not known, so their motion cannot be predicted")
         elif np.shape(measured) != (self._joints,) or not np.isfinite(measured).all():
             what = f"{np.size(measured)} joints are measured"
             yield refused(

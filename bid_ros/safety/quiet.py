@@ -1,4 +1,4 @@
-"""Notices that whoever may move the arm sends no chunk."""
+"""Notices when the source that may move the arm sends no chunk."""
 
 from typing import Final
 

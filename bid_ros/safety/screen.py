@@ -19,10 +19,10 @@ from bid_ros.safety.self_collision import SelfCollision
 class Screen:
     """Tells which samples keep the limits that the envelope has of motions. The safety node still judges.
 
-    A refused chunk stops the arm. A policy that samples many chunks nearly always has others. Of a chunk all rows from
-    the current step on count, as in :class:`bid_ros.safety.envelope.Envelope`: the position, the turning, the gripper's
-    speed and the places that are kept out. Of a task that commands joints the limits of these count too; the tool's
-    pose is what forward kinematics say.
+    A refused chunk stops the arm. A policy that samples many chunks nearly always has others. All rows of a chunk from
+    the current step on are checked, as in :class:`bid_ros.safety.envelope.Envelope`: position, turning, gripper speed
+    and keep-out places. Where a task commands joints, their limits are checked too, and forward kinematics give the
+    tool's pose.
 
     Args:
         task: its limits, and the columns of its position or joints.
@@ -33,13 +33,13 @@ class Screen:
         apart: of ``made``, keeps the arm's parts off one another; None: the task does not ask for it.
 
     Attributes:
-        measured: joints ``(joints,)`` rad at the decision, with which those behind poses are predicted; None: nobody
-            knows them, and they are not judged.
-        free: returns whether a prediction ``(H, D)`` keeps the limits that take too long to look at in all samples, so
-            it is for what a decoder chose: the joints behind poses, and the arm's parts, which stay off one another.
-            None: the task asks for neither, or the arm is not known.
-        rest: as :meth:`passes`, of the joints behind poses, but not of how near the arm's parts come: for the others,
-            once a choice did not keep the limits. None: the task commands joints, or the arm is not known.
+        measured: joints ``(joints,)`` rad at the decision, from which the joints behind poses are predicted; None: they
+            are not known, and the joints behind poses are not judged.
+        free: checks the prediction ``(H, D)`` that a decoder chose against the limits that take too long to check in
+            all samples: the joints behind poses, and the distances between the arm's parts. None: the task asks for
+            neither, or the arm is not known.
+        rest: as :meth:`passes`, but checks the joints behind poses, without the distances between the arm's parts. Used
+            for the other samples once a choice broke a limit. None: the task commands joints, or the arm is not known.
     """
 
     def __init__(

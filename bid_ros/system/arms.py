@@ -110,7 +110,7 @@ class ArmsSystem:
             BidError: an arm has none; or its system wants a signed bundle, which nothing checks here.
         """
         if signed := [arm for arm, item in self.systems.items() if item.settings.policy.signed_by]:
-            raise BidError(f"the system of the arm '{signed[0]}' names signed_by; valid with one arm alone")
+            raise BidError(f"the system of the arm '{signed[0]}' names signed_by; valid only in a system of one arm")
         if asked or self.settings.policy.bundle:
             return (str(asked or self.folder / self.settings.policy.bundle),)
         return tuple(str(system.bundle()) for system in self.systems.values())

@@ -28,12 +28,12 @@ class ReplayArguments:
 
     bag: str = argument("", "the bag: its folder or file")
     remap: tuple[str, ...] = argument((), "recorded names of topics, each as TOPIC:=/RECORDED/NAME")
-    decoder: str | None = argument(None, "as in bid or bid:variant=paper (default: as recorded)")
+    decoder: str | None = argument(None, "the decoder, such as bid or bid:variant=paper (default: as recorded)")
     samples: int | None = argument(None, "N, strong samples a decision (default: as recorded)", 1, 256)
     action_horizon: int | None = argument(None, "actions executed a decision (default: as recorded)", 1, 64)
     seed: int | None = argument(None, "seed of the sampling noise (default: as recorded)", 0, 2**31 - 1)
     bundle: str = argument("", "folder of the policy bundle (default: system.yaml's)")
-    speed: float = argument(1.0, "times the recorded speed; 0: as fast as the policy decides", 0.0, 100.0)
+    speed: float = argument(1.0, "factor of the recorded speed; 0: as fast as the policy decides", 0.0, 100.0)
     step: bool = argument(
         False, "pause at each decision until the service replay/step is called, or [enter] without nodes"
     )
@@ -41,7 +41,7 @@ class ReplayArguments:
     rviz: bool = argument(False, "start RViz, and the monitor that draws into it")
     out: str = argument("out/replay", "folder for what the replay writes")
     namespace: str = argument(f"/{REPLAY}", "namespace of its nodes and topics; no live system may have it")
-    log_level: str = argument("info", f"of every node: {', '.join(LOG_LEVELS)}")
+    log_level: str = argument("info", f"log level of every node: {', '.join(LOG_LEVELS)}")
 
     def __post_init__(self) -> None:
         check_arguments(self)

@@ -29,7 +29,9 @@ class RunArguments:
     """
 
     robot_ip: str = argument("", "address of the robot; without it the twin is started")
-    peers: tuple[str, ...] = argument((), "other computers on a robot's graph, such as RViz's: names or addresses")
+    peers: tuple[str, ...] = argument(
+        (), "other computers on a robot's ROS graph, such as one with RViz: names or addresses"
+    )
     driver: str | None = argument(None, "policy, or a teleoperation device such as scripted (default: system.yaml's)")
     styles: tuple[str, ...] = argument(
         (), "styles of scripted demonstrations, cycled over the episodes (default: all of the task's)"
@@ -37,12 +39,12 @@ class RunArguments:
     device_settings: str = argument("", "settings of the teleoperation device in YAML, such as 'deadzone: 0.2'")
     takeover: str = argument("", "device with which a person takes over from the policy, such as gamepad")
     shadow: bool = argument(False, "the policy decides and is judged, and moves nothing; with takeover a person drives")
-    unstaged: bool = argument(False, "a robot may move faster than the stages that it has passed allow")
+    unstaged: bool = argument(False, "let a robot move faster than its passed stages allow")
     human: bool = argument(False, "a person starts, ends and takes back episodes; each gets a bag of its own")
     image_codec: str = argument(
-        "", "of recorded images: raw, png (without loss), jpeg or jpeg:QUALITY (default: nodes.yaml's, else raw)"
+        "", "codec of recorded images: raw, png (without loss), jpeg or jpeg:QUALITY (default: nodes.yaml's, else raw)"
     )
-    decoder: str | None = argument(None, "as in bid or bid:variant=paper (default: system.yaml's)")
+    decoder: str | None = argument(None, "the decoder, such as bid or bid:variant=paper (default: system.yaml's)")
     samples: int | None = argument(None, "N, strong samples a decision (default: system.yaml's)", 1, 256)
     action_horizon: int | None = argument(None, "actions a decision; 1 = closed loop (default: system.yaml's)", 1, 64)
     decision_rate: float | None = argument(
@@ -64,7 +66,7 @@ class RunArguments:
     out: str = argument("out", "folder for everything the run writes")
     namespace: str = argument("", "namespace of every node and topic, such as /left (default: the root)")
     parameters: str = argument("", "parameter file, laid over nodes.yaml")
-    log_level: str = argument("info", f"of every node: {', '.join(LOG_LEVELS)}")
+    log_level: str = argument("info", f"log level of every node: {', '.join(LOG_LEVELS)}")
 
     def __post_init__(self) -> None:
         check_arguments(self)

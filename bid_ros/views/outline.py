@@ -205,7 +205,7 @@ def outline_of(task: Task) -> Outline:
         ArmError: its driver, not its twin, knows how it looks; or as :func:`bid_ros.tasks.twins.picture_model`.
     """
     if ROBOTS.find(task.robot).over_ros:
-        raise ArmError(f"how robot '{task.robot}' looks is said by its own robot_description")
+        raise ArmError(f"robot '{task.robot}' has no outline here: its own ROS driver publishes robot_description")
     return Outline(picture_model(task))
 
 

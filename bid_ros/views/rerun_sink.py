@@ -69,7 +69,7 @@ def into_browsers(port: int) -> Iterator[tuple["rr.RecordingStream", str]]:
         BidError: a port is in use, or Rerun's server does not start.
     """
     if taken := [number for number in (port, port + 1) if _listens(number)]:
-        raise BidError(f"port {taken[0]} is in use; valid is a free one before a free one, with --port")
+        raise BidError(f"port {taken[0]} is in use; give --port a free port whose next port is free too")
     ports = ["--web-viewer-port", str(port), "--port", str(port + 1)]
     command = [_executable(), "--serve-web", "--bind", HOST, *ports]
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

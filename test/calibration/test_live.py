@@ -103,7 +103,7 @@ def _while_spinning(bench, words, output) -> int:
         (("fixed", ".", "wrist", "--from", "nowhere"), "nowhere has no poses.json; valid is a folder that"),
         (
             ("check", ".", "wrist"),
-            "camera 'wrist' has no calibration in cameras.yaml; valid is one after bid calibrate",
+            "camera 'wrist' has no calibration in cameras.yaml; measure it with bid calibrate",
         ),
         (("check", ".", "wrist", "--drive"), "--drive is given; valid with hand-eye and fixed"),
         (("hand-eye", ".", "wrist", "--drive", "--robot-ip", ROBOT), "has passed 0 stages; valid are 3 or more"),

@@ -38,7 +38,7 @@ def test_what_is_deleted_comes_back_step_by_step_byte_by_byte(bag, tmp_path):
 def test_a_bag_that_was_changed_since_is_not_overwritten(bag, tmp_path):
     delete(bag, 1)
     (bag / "note.txt").write_text("mine")
-    with pytest.raises(RecordingError, match="is there again or was changed since"):
+    with pytest.raises(RecordingError, match="exists again, or was changed after the deletion"):
         restore(bag)
     assert (bag / "note.txt").is_file() and indices(bag) == [0, 2]
 

@@ -106,9 +106,9 @@ def test_many_samples_decide_as_alone():
         ({"strong": torch.zeros(6, 4, 1)}, "strong has shape (6, 4, 1); valid is (E, N, H, D), none of them 0"),
         ({"strong": torch.full((2, 6, 4, 1), torch.nan)}, "strong holds 48 values that are not finite"),
         ({"weak": torch.zeros(2, 5, 4, 1)}, "weak has shape (5, 4, 1); valid is that of strong, (6, 4, 1)"),
-        ({"weak": torch.zeros(3, 6, 4, 1)}, "weak is of 3 environments; valid is 2"),
+        ({"weak": torch.zeros(3, 6, 4, 1)}, "weak has 3 environments; valid is 2"),
         ({"previous": torch.zeros(2, 4, 1)}, "previous has shape (4, 1); valid is (3, 1): 4 rows less 1 executed"),
-        ({"previous": torch.zeros(2, 3, 1), "continues": torch.ones(1)}, "continues is of 1 environments"),
+        ({"previous": torch.zeros(2, 3, 1), "continues": torch.ones(1)}, "continues has 1 environments"),
         ({"config": BidConfig(mode_size=4)}, "6 samples are fewer than twice the mode size 4"),
     ],
 )

@@ -44,7 +44,7 @@ ERRS = {
         lambda item: replace(item, actions=item.actions * 2),
         "'action' differs from what was read, first in row",
     ),
-    "picture": (next_picture, "'wrist' (differs from what was read|are of the rows beside)"),
+    "picture": (next_picture, "'wrist' (differs from what was read|belong to neighbouring rows)"),
 }
 
 

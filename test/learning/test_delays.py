@@ -197,6 +197,6 @@ def test_the_command_line_trains_for_delays(tmp_path, capsys, task_file, make_da
     assert main([*arguments, "--simulated-delay", "2", "--roll-forward", "--family", "act"]) == 2
     assert "simulated_delay is 2 with the family act, which denoises nothing" in capsys.readouterr().err
     assert main([*arguments, "--roll-forward"]) == 2
-    assert "roll_forward is true with simulated_delay 0; valid is that with 1 or more" in capsys.readouterr().err
+    assert "roll_forward is true with simulated_delay 0; valid is a delay of 1 or more" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
     assert main([*arguments, "--simulated-delay", "2", "--family", "flow"]) == 0

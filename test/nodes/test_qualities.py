@@ -131,7 +131,7 @@ def test_parameters_override_the_quality_of_service(context, monkeypatch):
         ("/heartbeat.publisher.reliability", "sure", "valid are reliable, best_effort"),
         ("/heartbeat.publisher.speed", 3, "is no quality of service; valid is qos_overrides./TOPIC"),
         ("/heartbeat.publisher.depth", 0, "is 0; valid is a whole number of 1 or more"),
-        ("/typo.publisher.depth", 3, "is of no use: it has no such end of /typo"),
+        ("/typo.publisher.depth", 3, "has no effect: the node has no such end of /typo"),
     ],
 )
 def test_an_override_that_nothing_takes_is_refused(context, monkeypatch, name, value, sentence):

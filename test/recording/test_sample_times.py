@@ -48,7 +48,7 @@ def test_rows_have_what_was_sent_at_their_time(make_run, task, tmp_path):
 def test_without_a_clock_one_sentence_names_the_topic(make_run, task, tmp_path):
     observed = replace(task, observation=(*task.observation, SKIN))
     bag = simulated(make_run, clock=False).write(tmp_path / "bag", like=LIKE)
-    with pytest.raises(RecordingError, match=r"skin has no header, others have times in theirs that are 1699999980 s"):
+    with pytest.raises(RecordingError, match=r"skin has no header, the stamps of other topics are 1699999980 s"):
         build_dataset([bag], observed)
 
 

@@ -202,7 +202,7 @@ def test_a_chunk_may_be_older_by_what_it_was_judged_before(task, chunk):
 
 def test_an_unknown_tool_position_is_said(envelope, chunk):
     reason = envelope.check(chunk(), NOW, None).reason
-    assert reason == "the tool's position is not known, so the jump to the chunk is not either"
+    assert reason == "the tool's position is not known, so the jump to the chunk cannot be judged"
 
 
 def test_a_value_that_is_not_finite_is_what_was_measured(envelope, chunk):

@@ -130,7 +130,7 @@ def test_a_chunk_that_the_least_scale_does_not_save_stops_and_says_so(wide, chun
     moving = chunk(column(1, ramp(2.0, 0.02) - TOOL[0]), dt_ns=20 * MS)
     found = Gate(wide).admit(moving, NOW, moving.actions[0, :3])
     assert (found.verdict.ok, found.verdict.rule, found.verdict.action) == (False, "speed", Action.STOP)
-    assert found.verdict.reason.endswith("the limit is 0.500 m/s, which 0.3 of the speed does not keep either")
+    assert found.verdict.reason.endswith("the limit is 0.500 m/s; the chunk breaks a limit even at 0.3 of its speed")
     assert found.chunk is moving
 
 

@@ -109,7 +109,7 @@ def _check_object(shown: Mapping[str, Array], number: int, task: RobomimicTask) 
     in_hand = np.einsum("tji,tj->ti", matrix_from_quaternion(shown["robot0_eef_quat"]), found)
     if not any(np.allclose(way, each, atol=SAME_M) for each in (found, in_hand)):
         raise RecordingError(
-            f"in demo {number} 'object' does not say the way from the tool to the object where it is expected, so "
+            f"in demo {number} 'object' does not hold the vector from tool to object where it is expected, so "
             f"another version wrote the file; valid are robosuite {' and '.join(VERSIONS)}"
         )
 

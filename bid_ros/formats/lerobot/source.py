@@ -131,7 +131,7 @@ class LeRobotSource:
         timing = timing_of(stamps, count, self._layout.fps, said)
         if not timing.spans:
             within = GAP / self._layout.fps
-            raise RecordingError(f"{said}: no two of its {place.length} rows are within {within:g} s")
+            raise RecordingError(f"{said}: no two of its {place.length} rows are within {within:g} s of one another")
         return TimedEpisode(place, stamps, tasks, timing)
 
     def _episode(self, timed: TimedEpisode, span: Span, names: Collection[str] | None) -> DataEpisode:

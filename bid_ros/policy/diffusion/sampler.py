@@ -109,8 +109,8 @@ class DiffusionConfig:
     def __post_init__(self) -> None:
         if (self.sampler == "flow") != (self.prediction == "velocity"):
             raise BundleError(
-                f"diffusion: sampler '{self.sampler}' has prediction '{self.prediction}'; valid is 'velocity' with "
-                "'flow', and with nothing else"
+                f"diffusion: sampler '{self.sampler}' has prediction '{self.prediction}'; valid is 'velocity' for "
+                "sampler 'flow', and another prediction for every other sampler"
             )
         if self.sampler == "flow" and self.train_steps % self.sampling_steps:
             raise BundleError(
@@ -118,11 +118,11 @@ class DiffusionConfig:
                 f"{self.train_steps}"
             )
         if self.roll_forward and not self.simulated_delay:
-            raise BundleError("diffusion: roll_forward is true with simulated_delay 0; valid is that with 1 or more")
+            raise BundleError("diffusion: roll_forward is true with simulated_delay 0; valid is a delay of 1 or more")
         stride = self.train_steps // self.sampling_steps
         if self.integration == "rk4" and (self.sampler != "flow" or self.clip is not None or stride % 2):
             raise BundleError(
-                "diffusion: integration is 'rk4'; valid is that with sampler 'flow', clip null, and an even number of "
+                "diffusion: integration is 'rk4'; it needs sampler 'flow', clip null, and an even number of "
                 "train_steps a sampling step"
             )
         if self.sampling_steps > self.train_steps:

@@ -61,7 +61,7 @@ def build_runtime(name: str = "auto", threads: int = 1, engines: str | Path = ""
         return BoundRuntime(name, PROVIDERS[kind], cache, "fp16" in options)
     except BidError as error:
         remain = ", ".join(item for item in ON_CPU if _installed(item))
-        raise BidError(f"runtime '{name}' cannot be used: {error}; what remains: {remain}") from error
+        raise BidError(f"runtime '{name}' cannot be used: {error}; usable instead: {remain}") from error
 
 
 def parse_runtime(name: str) -> tuple[str, tuple[str, ...]]:

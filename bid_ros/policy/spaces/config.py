@@ -193,7 +193,7 @@ class Space:
         if (self.held or self.fixed) and not self.action:
             raise BundleError(
                 "held and fixed say what the network does not predict, but action does not say what it "
-                "does; valid is an action with its parts"
+                "predicts; valid is an action with its parts"
             )
 
 

@@ -149,7 +149,7 @@ def check_space(space: Space, task: Task, decoder: Decoder) -> None:
         if asks and not able:
             raise DecodingError(
                 f"decoder '{decoder.name}' {needs}, and the space of the bundle has no exact way back to the network's "
-                "rows; valid is a decoder that starts from noise and draws towards nothing"
+                "rows; valid is a decoder that starts from noise and guides no samples"
             )
 
 

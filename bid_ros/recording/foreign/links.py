@@ -175,7 +175,7 @@ class _Trial:
         assert place is not None, "it was found"
         if link.twist:
             if feature.kind not in ("position", "rotation_6d"):
-                raise RecordingError(f"{place.text} is a twist; valid for {said} of kind {feature.kind} is another")
+                raise RecordingError(f"{place.text} is a twist without {feature.kind}; name another topic for {said}")
             return (feature.kind,)
         try:
             parts = numbers(feature, item.message, place)[1]

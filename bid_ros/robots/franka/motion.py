@@ -54,7 +54,7 @@ def recovered(robot: franky.Robot) -> bool:
 class SentTorques:
     """The torques that libfranka sends: those that franky commands, through the filter.
 
-    They are counted on from the first one, so that they depend on nothing that the robot says later.
+    Each is computed from the one before, so that nothing that the robot reports later changes them.
     franky hands over what it commands in a thread of its own. In a twin that would cost a core that others need.
 
     Args:

@@ -1,4 +1,4 @@
-"""Whether the joint speeds that a Franka says are those at which its joints turn."""
+"""Whether the joint speeds that a Franka reports are those at which its joints turn."""
 
 import math
 from collections import deque
@@ -20,7 +20,7 @@ _State = tuple[float, tuple[float, ...], tuple[float, ...], tuple[float, ...]]
 
 
 class SaidSpeeds:
-    """Compares how far the joints went in the last moments with the speeds that were said meanwhile.
+    """Compares how far the joints went in the last moments with the speeds reported meanwhile.
 
     A control law takes its damping from these speeds. Where they are too small by a third, the arm is a third faster
     within 50 ms, so a comparison over longer times finds it too late.

@@ -1,4 +1,4 @@
-"""Whether a Franka tells the torques that were sent to it, and since when."""
+"""Whether a Franka reports the torques that were sent to it, and how old they are."""
 
 from typing import Final
 
@@ -22,10 +22,10 @@ SENT: Final = "sent torque"  # name of the limit
 
 
 class ToldTorques:
-    """Compares the torques that the robot tells with those that were sent, of which it keeps the last second.
+    """Compares the torques that the robot reports with the torques sent in the last second.
 
-    A delay that is there from the beginning is in no time stamp: it is the same for all states. But what the robot
-    tells is what it has heard, so the torques are as old as the way there and back.
+    A delay that is there from the beginning shows in no time stamp: it is the same for all states. But the robot
+    reports the torques that it has heard, so their age is the delay to the robot and back.
 
     Args:
         robot_ms: the robot's time of a first state.

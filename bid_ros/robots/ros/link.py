@@ -1,6 +1,6 @@
 """The connection to a robot that is driven through ROS: what must be there, its newest state, and what is wrong.
 
-Whether the controller that takes our commands is active, the controller manager of ros2_control tells. Source:
+The controller manager of ros2_control tells whether the controller that takes our commands is active. Source:
 ros2_control, "controller_manager": topic ``~/activity`` (controller_manager_msgs/ControllerManagerActivity) of 4.28 and
 later, service ``~/list_controllers`` (controller_manager_msgs/ListControllers) of all. An answer with the fields of
 another release does not reach us.

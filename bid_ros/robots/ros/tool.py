@@ -49,8 +49,8 @@ class FramePose:
 
     Attributes:
         position, rotation: ``(3,)`` m and ``(3, 3)``.
-        oldest: when the transform between them was measured that is the oldest; static ones do not count.
-        frame: the one whose transform that is.
+        oldest: when the oldest transform between them was measured; static ones do not count.
+        frame: the frame of that oldest transform.
     """
 
     position: Array

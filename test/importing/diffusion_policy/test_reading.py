@@ -116,7 +116,7 @@ def change(policy, name, value):
         ("horizon", None, "cfg.policy: the field 'horizon' is missing"),
         ("horizon", "${horizon}", r"cfg.policy: horizon is '\$\{horizon\}', which was not resolved; valid is a value"),
         ("n_obs_steps", 0, "n_obs_steps is 0; valid"),
-        ("surprise", 1, "cfg.policy has the field 'surprise', which bid_ros does not know; what may change"),
+        ("surprise", 1, "cfg.policy has the field 'surprise', which bid_ros does not know; an unknown field"),
         ("obs_as_global_cond", False, "no condition of the whole chunk; valid is obs_as_global_cond true"),
         ("obs_as_global_cond", None, "no condition of the whole chunk; valid is obs_as_global_cond true"),
         ("obs_as_local_cond", True, "no condition of the whole chunk"),

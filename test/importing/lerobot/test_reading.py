@@ -64,7 +64,10 @@ def test_unknown_fields_that_switch_nothing_on_are_left_out_and_said(kit, tmp_pa
     assert policy.notes[0].endswith("ignored 'new_thing' (null), 'use_new' (false), 'new_list' ([]), 'new_share' (0.0)")
     on = kit.write_lerobot(tmp_path / "on", config={"use_new": True})
     assert read(on, ignored=("use_new",)).notes[0].endswith("config.json: ignored 'use_new' (true)")
-    for name, message in (("horizon", "by which .*config.json says what is"), ("typo", "config.json does not have")):
+    for name, message in (
+        ("horizon", "which decides what .*config.json computes"),
+        ("typo", "config.json does not have"),
+    ):
         with pytest.raises(BidError, match=f"--ignore-field is '{name}', .*{message}"):
             read(on, ignored=("use_new", name))
 

@@ -168,7 +168,5 @@ def test_runge_kutta_starts_from_a_chunk_too():
 def test_runge_kutta_is_of_flows_that_clip_nothing(changes):
     valid = {"train_steps": 20, "sampler": "flow", "prediction": "velocity", "clip": None, "sampling_steps": 5}
     DiffusionConfig(**valid, integration="rk4")
-    with pytest.raises(
-        BundleError, match=r"integration is 'rk4'; valid is that with sampler 'flow', clip null, and an"
-    ):
+    with pytest.raises(BundleError, match=r"integration is 'rk4'; it needs sampler 'flow', clip null, and an"):
         DiffusionConfig(**{**valid, **changes}, integration="rk4")

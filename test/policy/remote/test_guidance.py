@@ -67,7 +67,7 @@ def test_a_server_without_gradients_says_so(policy, bundle, task, observe, guide
         pointer, remote = pointed(server, task, tmp_path / "remote")
         assert not pointer.settings.gradients and not remote.capabilities.gradients
         with pytest.raises(
-            DecodingError, match=r"'rtc' needs the network's gradient, .* runtime torch, also behind bid s"
+            DecodingError, match=r"'rtc' needs the network's gradient, .* runtime torch \(behind bid serve"
         ):
             check_decoder(bundle_decoder("rtc", pointer, task, 1, 1), remote)
         with pytest.raises(RemoteError, match="need gradients, which runtime 'onnx' has not; valid is a server of"):

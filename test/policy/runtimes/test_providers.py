@@ -34,7 +34,7 @@ def test_a_computer_without_a_driver(driver):
         with pytest.raises(
             BidError,
             match=rf"^runtime '{name}' cannot be used: there is no NVIDIA driver .*install it with: sudo ubuntu-"
-            rf"drivers install, then restart; what remains: {', '.join(['openvino', 'onnx', *TORCH])}$",
+            rf"drivers install, then restart; usable instead: {', '.join(['openvino', 'onnx', *TORCH])}$",
         ):
             build_runtime(name)
 

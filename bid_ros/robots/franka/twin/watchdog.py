@@ -14,9 +14,9 @@ class Patience:
     Attributes:
         lost: commands lost in a row after which the arm brakes. One is due in each cycle, so it is a time in ms, too.
         ended: commands lost in a row that end the motion. Until then it goes on with the next command.
-        gaps: whether torques are judged by those of the state that a command answers instead of by the command before,
-            and whether only positions and speeds of a motion generator's path are judged. A late command takes the
-            client's filter back to an older one.
+        gaps: True: a torque is compared with the torque of the state that its command answers, not with the command
+            before, and only positions and speeds of a motion generator's path are judged. A late command takes the
+            client's filter back to an older state.
     """
 
     lost: int = 20
