@@ -124,7 +124,7 @@ class RunRecovery:
     def _runs(self) -> bool:
         """Whether safety and arm say that they run."""
         node = self._node
-        if node.stop() is not None or node.safety is None or node.status is None:
+        if node.stop() is not None or node.safety is None or node.status is None or node.silent_s():
             return False
         ready = (SafetyState.RUNNING,) if self.started else (SafetyState.RUNNING, SafetyState.WAITING)
         return node.safety.state in ready and node.status.mode in (ArmStatus.HOLDING, ArmStatus.TRACKING)

@@ -30,6 +30,9 @@ CHUNK_DT_NS = 50_000_000
 # A grant is renewed wherever the sequence waits, at least this often. It is valid for five times as long.
 RENEW_S, GRANTED_NS = 0.1, 500_000_000
 SAFETY_SAYS_S = 0.3  # s in which the safety node says why it stopped, after the arm node has heard of it
+# Arm node and safety node each report the silence of the other one. If both are silent, the sequence reports it, after
+# so many s and so many looks: a sequence that was held up itself has heard nothing either.
+SILENT_S, SILENT_LOOKS = 0.6, 6
 END_SAYS_S = 3.0  # s in which this node is asked to end too, after the arm node; then it is known who ended the run
 
 
@@ -56,6 +59,7 @@ class SequenceNode(BidNode):
         self._task_chunks = TaskChunks(self.task, arm_of(self, self.task))
         self.status: Any = None
         self._told, self._told_at = (ArmStatus.HOLDING, ""), 0.0  # by the arm, and since when
+        self._heard_at, self._silent_looks = 0.0, 0  # of arm or safety node
         self.tool: Any = None
         self._arrived = threading.Condition()
         self.closing = threading.Event()
@@ -138,7 +142,18 @@ class SequenceNode(BidNode):
         if self._granted and self.safety is not None and self.safety.state == SafetyState.WAITING:
             # It lets nothing pass, so the motion would begin late, and far behind its plan.
             return self._stopped_by("waiting", f"the safety node is {self.safety.reason}")
+        if self._granted and (silent_s := self.silent_s()):
+            return self._stopped_by("heartbeat", f"neither arm node nor safety node was heard for {silent_s:.1f} s")
         return None
+
+    def silent_s(self) -> float:
+        """Return for how long neither arm node nor safety node was heard, s; 0 if one was lately."""
+        self._silent_looks += 1
+        silent_s = time.monotonic() - self._heard_at
+        return silent_s if silent_s > SILENT_S and self._silent_looks >= SILENT_LOOKS else 0.0
+
+    def _hear(self) -> None:
+        self._heard_at, self._silent_looks = time.monotonic(), 0
 
     def _stopped_by(self, rule: str, reason: str, measured: float = math.nan) -> EpisodeStopped:
         return EpisodeStopped(outcome_of_safety(rule, reason, measured, self.value("twin"), self.pace), rule)
@@ -198,6 +213,7 @@ class SequenceNode(BidNode):
     def on_status(self, message: ArmStatus) -> None:
         """Take one status of the arm. A subclass may do more with it."""
         with self._arrived:
+            self._hear()
             self.status, self.tool = message, pose_arrays(message.tool)
             told = (message.mode, message.reason)
             if told != self._told:
@@ -207,5 +223,6 @@ class SequenceNode(BidNode):
     def on_safety(self, message: SafetyState) -> None:
         """Take one state of the safety node. A subclass may do more with it."""
         with self._arrived:
+            self._hear()
             self.safety = message
             self._arrived.notify_all()

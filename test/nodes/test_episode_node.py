@@ -403,6 +403,22 @@ def test_the_time_of_an_episode_runs_once_the_device_of_the_person_is_there(benc
     assert "tool 0.500 0.000 0.300 m  0.00 m/s  gripper 20 mm" in output
 
 
+def test_the_silence_of_arm_and_safety_node_is_said_by_the_episode_and_waits_for_a_person(bench, root, tmp_path):
+    """Each of them reports the silence of the other one. If both are silent, nobody else does."""
+    harness = Harness(bench, root, tmp_path, prepares=False, episodes=2)
+    assert bench.until(lambda: harness.decisions > 3, START_S)
+    harness.mode = None
+    assert bench.until(lambda: EpisodeEvent.END in harness.kinds(), START_S)
+    assert not bench.until(lambda: harness.kinds()[-1] != EpisodeEvent.END, 1.5), "it goes on though nobody is heard"
+    harness.mode = ArmStatus.HOLDING
+    harness.begin(1)  # after a stop a robot moves once a person lets it
+    _, run, output = harness.finish()
+    assert "stopped: neither arm node nor safety node was heard for 0." in output
+    (stop,) = run["stops"]
+    assert (stop["outcome_class"], stop["outcome_code"], stop["reset_by"]) == ("infrastructure", "computer", "person")
+    assert stop["reset_s"] > 1.0
+
+
 def test_an_episode_begins_once_the_policy_has_taken_its_decoder(bench, root, tmp_path):
     harness = Harness(bench, root, tmp_path, prepares=False)
     harness.mode = None  # it waits for the arm
