@@ -32,6 +32,8 @@ STATE_PERIOD_S = 0.02
 MARGIN_S = 0.1
 SPEED = 0.03  # m/s of the chunks that are streamed
 LENGTH = 0.2  # m, after which they rest: the arm reaches no further
+# What the arm node says if the computer holds up this process, the arm node or its driver process.
+HOLD_UPS = ("no sign of life", "no set-point", "nobody renewed", "silent")
 HELD_UP_S = 0.2  # between two heartbeats: the arm may rightly have stopped, this process was not run in time
 
 
@@ -134,6 +136,18 @@ class Harness:
         if self._held_up():
             self._free_everybody()
         assert self.bench.until(self._moving, 20.0), f"the arm does not follow: {self.statuses[-1]}"
+
+    def cease(self) -> ActionChunk:
+        """Send no more chunks; return the last one once the arm holds. Again if a hold-up stopped the arm before."""
+        for _ in range(3):
+            chunk, self.streaming = self.sent[-1], False
+            assert self.until_mode(ArmStatus.HOLDING, ArmStatus.STOPPED), self.statuses[-1]
+            if self.mode() == ArmStatus.HOLDING:
+                return chunk
+            assert any(words in self.statuses[-1].reason for words in HOLD_UPS), self.statuses[-1]
+            self._free_everybody()
+            assert self.bench.until(lambda: self._moving() and self.moved() > 0.02, 20.0), self.statuses[-1]
+        raise AssertionError(f"held up three times: {self.statuses[-1]}")
 
     def _held_up(self) -> bool:
         return self.mode() == ArmStatus.STOPPED and self._longest_gap_s > HELD_UP_S

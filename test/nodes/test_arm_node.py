@@ -45,9 +45,7 @@ def test_follows_chunks_and_stops_by_itself_when_they_cease(harness):
     expected = SPEED * (time.time_ns() - harness.started_ns) / NANOSECONDS
     assert harness.moved() == pytest.approx(expected, abs=0.012)
     assert harness.statuses[-1].source == "policy" and harness.statuses[-1].reason == ""
-    harness.streaming = False
-    chunk = harness.sent[-1]
-    assert harness.until_mode(ArmStatus.HOLDING)
+    chunk = harness.cease()
     assert age_s(harness.first(chunk.stamp_ns, stopping), chunk.end_ns) <= 0.2 + STATE_PERIOD_S
     last = [status for status in harness.statuses if age_s(status, chunk.end_ns) > -0.15]
     assert speed(last[0]) > 0.5 * SPEED and speed(last[-1]) == 0.0

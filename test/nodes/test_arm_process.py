@@ -56,9 +56,7 @@ def test_chunks_of_joints_end_stop_and_latch_like_those_of_the_tool(bench, root)
     # They cease.
     harness.track()
     assert harness.bench.until(lambda: harness.moved() > 0.02, 20.0), harness.statuses[-1]
-    harness.streaming = False
-    chunk = harness.sent[-1]
-    assert harness.until_mode(ArmStatus.HOLDING)
+    chunk = harness.cease()
     assert age_s(harness.first(chunk.stamp_ns, stopping), chunk.end_ns) <= 0.2 + STATE_PERIOD_S
     assert speed(harness.statuses[-1]) == 0.0
     # A required node falls silent while a chunk covers now.
