@@ -5,6 +5,7 @@ from typing import Final
 
 LIFT: Final = "lift"
 CAN: Final = "can"
+SQUARE: Final = "square"
 
 
 @dataclass(frozen=True)
@@ -33,5 +34,6 @@ TASKS: Final = {
     for item in (
         RobomimicTask(LIFT, "Lift", 10, 0, 7, (-0.05, 0.0, 0.9)),
         RobomimicTask(CAN, "PickPlaceCan", 14, 7, 0, (0.1, 0.05, 0.9)),
+        RobomimicTask(SQUARE, "NutAssemblySquare", 14, 7, 0, (0.05, 0.05, 0.9)),
     )
 }
