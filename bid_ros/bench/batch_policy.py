@@ -29,6 +29,7 @@ from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import DIFFUSION
 from bid_ros.policy.committed import Prefix
+from bid_ros.policy.correction import Correction
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler, Samples
 from bid_ros.policy.draft import Draft
@@ -56,13 +57,14 @@ class BatchPolicy:
         bundle: a checked bundle.
         task: the task it was checked against.
         runtime: name for :func:`bid_ros.policy.runtimes.registry.build_runtime`.
+        correction: corrects what is executed; None: nothing does.
 
     Raises:
         BundleError: the bundle cannot be used.
     """
 
-    def __init__(self, bundle: Bundle, task: Task, runtime: str = "auto") -> None:
-        self.bundle, self._task = bundle, task
+    def __init__(self, bundle: Bundle, task: Task, runtime: str = "auto", correction: Correction | None = None) -> None:
+        self.bundle, self._task, self.correction = bundle, task, correction
         self.unbatched = load_policy(bundle, task, runtime)  # serves one environment, as the policy node does
         self._sampler: Sampler | None = None
         self._strong: _RowDenoiser | None = None

@@ -2,7 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.observation import ObservationBuffer
 from bid_ros.decoding import build_decoder
 from bid_ros.policy.base import Policy
+from bid_ros.policy.correction import Correction
 from bid_ros.policy.decide import DecisionMaker
 from bid_ros.policy.draft import Draft
 
@@ -67,11 +68,12 @@ class EpisodePath:
 
 @dataclass(frozen=True, eq=False)
 class _Flight:
-    """A decision: it is executed from step ``begins`` on."""
+    """A decision: it is executed from step ``begins`` on. ``encoded``: the observation that it was made on."""
 
     chunk: ActionChunk
     offsets: Array
     begins: int
+    encoded: Any = None
 
 
 class BenchEpisode:
@@ -83,6 +85,7 @@ class BenchEpisode:
         setup: task and scene.
         policy: draws the samples.
         switch_distance: distance of two decisions at which the strategy counts as changed, action units.
+        correction: corrects each executed action by the newest observation; None: nothing does.
 
     Attributes:
         steps: executed.
@@ -93,10 +96,19 @@ class BenchEpisode:
         jump_step: before which the block jumps, if it does in this cell.
     """
 
-    def __init__(self, unit: Unit, index: int, setup: BenchSetup, policy: Policy, switch_distance: float) -> None:
+    def __init__(
+        self,
+        unit: Unit,
+        index: int,
+        setup: BenchSetup,
+        policy: Policy,
+        switch_distance: float,
+        correction: Correction | None = None,
+    ) -> None:
         cell, seed, task = unit.cell, unit.seed, setup.task
         self.cell, self.seed, self.index = cell, seed, index
         self._longest, self._scene, self._task, self._switch = unit.steps, setup.scene, task, switch_distance
+        self._policy, self._correction = policy, correction
         self._noise = ActionNoise(cell.noise, np.random.default_rng((seed, index, _NOISE)))
         self._maker = DecisionMaker(policy, build_decoder(cell.decoder, cell.config()), task, seed=(seed, index))
         self._buffer = ObservationBuffer(task, history=self._maker.history)
@@ -141,7 +153,7 @@ class BenchEpisode:
         if self._task.observation_steps == 1:
             rows = np.concatenate([rows[:1], rows])
         offsets = self._noise.offsets(rows)
-        self._flights.append(_Flight(record.chunk, offsets, self.steps + self.cell.delay))
+        self._flights.append(_Flight(record.chunk, offsets, self.steps + self.cell.delay, draft.encoded))
         self.decisions += 1
 
     def act(self) -> None:
@@ -172,8 +184,13 @@ class BenchEpisode:
             return np.array(self._state.agent, dtype=np.float64)
         flight = self._flights[0]
         executed = self.steps - flight.begins
-        action: Array = flight.chunk.actions[self.cell.delay + executed] + flight.offsets[executed]
-        return action
+        row = self.cell.delay + executed
+        action: Array = flight.chunk.actions[row]
+        if self._correction is not None:
+            newest = self._policy.encode(self._buffer.assemble(self._now()), weak=False)
+            action = self._correction.correct(action, row, newest, flight.encoded.strong)
+        disturbed: Array = action + flight.offsets[executed]
+        return disturbed
 
     def _displace(self) -> None:
         block = np.array(self._state.block, dtype=np.float64)

@@ -25,6 +25,8 @@ HEADER: Final = "bench.json"
 TRACES: Final = "traces"
 _CHECK: Final = "crc"
 _PATHS: Final = ("commands", "agents", "blocks")
+LATER: Final = ("correction_sha256",)
+"""What older results do not say; they were made without."""
 Key = tuple[str, int, int]
 """(key of the cell, seed, episode)"""
 
@@ -75,7 +77,8 @@ class Results:
     def _compare(self, header: Mapping[str, Any]) -> None:
         try:
             before = json.loads((self.folder / HEADER).read_text())
-            different = [name for name in header if before[name] != header[name]]
+            found = {name: before.get(name) if name in LATER else before[name] for name in header}
+            different = [name for name in header if found[name] != header[name]]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BidError(
                 f"results {self.folder} are damaged: {HEADER} cannot be read; choose another --out"
@@ -83,7 +86,7 @@ class Results:
         if different:
             name = different[0]
             raise BidError(
-                f"results {self.folder} were made with {name} {before[name]!r}, not {header[name]!r}; "
+                f"results {self.folder} were made with {name} {found[name]!r}, not {header[name]!r}; "
                 f"choose another --out"
             )
 

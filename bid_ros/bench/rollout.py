@@ -13,6 +13,7 @@ from bid_ros.bench.episode import BenchEpisode, EpisodePath
 from bid_ros.bench.scene import BenchSetup
 from bid_ros.bench.smoothness import SWITCH_SHARE, rms_jerk
 from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.correction import Correction
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +40,10 @@ class _Stopwatch:
 
 
 def load_policy(setup: BenchSetup) -> BatchPolicy:
-    """Return the policy of a set-up; BundleError if it cannot be used."""
-    return BatchPolicy(load_bundle(setup.bundle, setup.task), setup.task, setup.runtime)
+    """Return the policy of a set-up; BundleError if it, or its correction head, cannot be used."""
+    bundle = load_bundle(setup.bundle, setup.task)
+    correction = None if setup.correction is None else Correction(setup.correction, bundle, setup.task)
+    return BatchPolicy(bundle, setup.task, setup.runtime, correction)
 
 
 class UnitRunner:
@@ -75,7 +78,8 @@ def run_unit(
         advance: called with the work that was done, or need not be: steps, each with its cell's effort.
     """
     switch = SWITCH_SHARE * float(np.linalg.norm(policy.bundle.action_spread))
-    episodes = [BenchEpisode(unit, index, setup, policy.unbatched, switch) for index in unit.episodes]
+    policies = policy.unbatched, switch, policy.correction
+    episodes = [BenchEpisode(unit, index, setup, *policies) for index in unit.episodes]
     watch = _Stopwatch()
     while live := [episode for episode in episodes if not episode.over]:
         _decide(live, policy, watch)

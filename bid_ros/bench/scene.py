@@ -61,12 +61,14 @@ class BenchSetup:
         task: task it was made for.
         scene: the simulated task.
         runtime: name of the inference runtime.
+        correction: folder of the policy's correction head, see :mod:`bid_ros.policy.correction`; None: no correction.
     """
 
     bundle: Path
     task: Task
     scene: BenchScene
     runtime: str = "auto"
+    correction: Path | None = None
 
 
 def pusht_scene() -> BenchScene:

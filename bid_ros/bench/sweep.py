@@ -88,6 +88,7 @@ def run_bench(
         "bundle_sha256": bundle_sha256(setup.bundle),
         "runtime": policy.unbatched.runtime,
         "steps": plan.steps,
+        "correction_sha256": None if policy.correction is None else policy.correction.sha256,
     }
     with closing(Results(folder, header)) as results:
         units = plan.units(cells, set(results.rows))

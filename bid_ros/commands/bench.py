@@ -80,6 +80,7 @@ def _add_scenes(parts: Any) -> None:
     run = pusht.add_argument_group("how it is run")
     run.add_argument("--bundle", default="", help="folder of the policy (default: models/BENCH)")
     run.add_argument("--task", default="", help="name or path of the task file (default: what the bundle is of)")
+    run.add_argument("--correction", default="", help="folder of the policy's correction head (bid policy correct)")
     run.add_argument("--runtime", default="auto", help="auto, openvino, onnx or torch")
     run.add_argument("--batch", type=int, default=32, help="most environments in one network call")
     run.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes, each with one thread")
@@ -116,7 +117,8 @@ def run_scene(options: argparse.Namespace) -> int:
     cells = build_cells(task, grid_lists(options))
     steps = round(task.episode_timeout * task.rate_hz) if options.steps is None else options.steps
     plan = BenchPlan(options.episodes, options.seeds, steps, options.batch)
-    setup = BenchSetup(_bundle(bundle), task, scene, options.runtime)
+    correction = Path(options.correction).absolute() if options.correction else None
+    setup = BenchSetup(_bundle(bundle), task, scene, options.runtime, correction)
     out = Path(options.out or f"runs/{name}")
     outcome = run_bench(cells, plan, setup, out, pool)
     write_outcome(out, outcome, setup.scene)

@@ -37,6 +37,7 @@ EXAMPLES: Final = (
     "policy import checkpoint.ckpt --task my/task.yaml --out models/imported",
     "policy export data/training --out models/mine",
     "policy distill models/mine data/mine --out models/fast",
+    "policy correct models/mine data/mine --out models/mine_head",
     "policy compile models/mine --runtime openvino",
     "serve models/mine --port 8000",
     "remote 192.168.1.20:8000 models/served --task my/task.yaml",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from bid_ros.commands.policy_compile import add_compile
+from bid_ros.commands.policy_correct import add_correct
 from bid_ros.commands.policy_distill import add_distill
 from bid_ros.commands.policy_export import add_export
 from bid_ros.commands.policy_import import add_import
@@ -19,4 +20,5 @@ def add_parser(verbs: Any) -> None:
     add_import(parts)
     add_export(parts)
     add_distill(parts)
+    add_correct(parts)
     add_compile(parts)

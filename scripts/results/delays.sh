@@ -20,15 +20,17 @@ policy() { # NAME OPTIONS...
   [ -d "$out/bundle_$name" ] || "$bid" policy export "$out/$name" --task pusht --out "$out/bundle_$name"
 }
 
-bench() { # RUNS POLICY DECODERS RUNTIME
+bench() { # RUNS POLICY DECODERS RUNTIME OPTIONS...
   "$bid" bench pusht --bundle "$out/bundle_$2" --decoder "$3" --action-horizon 4 --delay 0,1,2,3,4 --seed "$seeds" \
-    --episodes "$episodes" --runtime "$4" --workers "${WORKERS:-2}" --out "$out/runs_$1" >"$out/$1.md"
+    --episodes "$episodes" --runtime "$4" --workers "${WORKERS:-2}" --out "$out/runs_$1" "${@:5}" >"$out/$1.md"
 }
 
 policy flow
 policy prefix --simulated-delay 4
 policy roll --simulated-delay 4 --roll-forward
+[ -d "$out/head" ] || "$bid" policy correct "$out/bundle_flow" "$out/pusht.npz" --out "$out/head"
 bench flow flow vanilla,bid,bid+delay onnx
 bench prefix prefix vanilla,bid onnx
 bench roll roll vanilla,bid onnx
+bench head flow vanilla,bid onnx --correction "$out/head"
 bench rtc flow rtc torch # it needs gradients

@@ -17,7 +17,13 @@ from bid_ros.bench.summary import format_interval
 from bid_ros.core.tables import markdown_table
 from bid_ros.episodes.comparison import paired_difference
 
-RUNS: Final = {"flow": "plain", "rtc": "plain", "prefix": "rows given", "roll": "state rolled forward"}
+RUNS: Final = {
+    "flow": "plain",
+    "rtc": "plain",
+    "head": "plain, with a head",
+    "prefix": "rows given",
+    "roll": "state rolled forward",
+}
 """Runs of a folder, and how their policy was trained."""
 HEAD: Final = ("delay", "trained", "decoder", "episodes", "score, 95 %", "minus vanilla, paired 95 %")
 Scores = dict[tuple[int, int], float]

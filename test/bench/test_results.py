@@ -102,3 +102,14 @@ def test_parquet_has_a_column_for_every_setting(folder):
     rows = read_rows(folder)
     table = parquet.read_table(write_parquet(folder, rows)).to_pylist()
     assert [(row["decoder"], row["episode"], row["steps"]) for row in table] == [("vanilla", 0, 10), ("vanilla", 2, 10)]
+
+
+def test_results_with_a_correction_are_not_mixed_with_those_without(folder, tmp_path, done):
+    with pytest.raises(BidError, match="made with correction_sha256 None, not 'abc'"):
+        Results(folder, {**HEADER, "correction_sha256": "abc"})
+    Results(folder, {**HEADER, "correction_sha256": None}).close()  # the folder is older than the setting
+    corrected = Results(tmp_path / "corrected", {**HEADER, "correction_sha256": "abc"})
+    corrected.add(done)
+    corrected.close()
+    with pytest.raises(BidError, match="made with correction_sha256 'abc', not None"):
+        Results(tmp_path / "corrected", {**HEADER, "correction_sha256": None})

@@ -172,3 +172,32 @@ def test_a_plan_leaves_out_what_is_done(setup):
     cell = make_cell(setup.task, decoder="vanilla", horizon=1)
     done = {(cell.key, seed, index) for seed in (1, 2) for index in range(3)}
     assert BenchPlan(3, (1, 2), 10).units([cell], done) == []
+
+
+class Marking:
+    """Adds 1000 and the row, and notes which observations it was shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[int, np.ndarray, np.ndarray]] = []
+
+    def correct(self, action, row, newest, decided):
+        self.shown.append((row, newest.strong, decided))
+        return action + 1000 + row
+
+
+def test_each_executed_action_is_corrected_by_the_newest_observation(setup):
+    cell = make_cell(setup.task, decoder="vanilla", horizon=4, delay=2)
+    policy, marking = load_policy(setup).unbatched, Marking()
+    episode = BenchEpisode(Unit(cell, 1, (0,), 10), 0, setup, policy, 1.0, marking)
+    rows, decided, executed = np.zeros((16, 3)), [], []
+    for _ in range(10):
+        if (draft := episode.propose()) is not None:
+            decided.append(draft.encoded.strong)
+            episode.accept(draft, rows[None], None)
+        episode.act()
+        executed.append(float(episode.trace().commands[-1][0]))
+    # Two steps of waiting, which nothing corrects; then row 2 of a decision is the first that is executed.
+    assert executed[2:] == [1002, 1003, 1004, 1005] * 2
+    assert [row for row, _, _ in marking.shown] == [2, 3, 4, 5] * 2
+    assert all(np.array_equal(old, decided[index // 4]) for index, (_, _, old) in enumerate(marking.shown))
+    assert len({newest.tobytes() for _, newest, _ in marking.shown}) == 8
