@@ -52,7 +52,8 @@ def score(coverage: float) -> float:
 def features(shown: Array) -> dict[str, Array]:
     """Return the features that ``config/kitchen.yaml`` observes, by name, of positions ``(..., 30)``."""
     return {
-        "arm": shown[..., :ARM],
+        "arm": shown[..., : ARM - 2],
+        "fingers": shown[..., ARM - 2 : ARM],
         "fixtures": shown[..., ARM:KETTLE],
         "kettle_position": shown[..., KETTLE : KETTLE + 3],
         "kettle_quaternion": shown[..., KETTLE + 3 : KETTLE + 7],

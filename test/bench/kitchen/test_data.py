@@ -57,7 +57,7 @@ def test_a_log_is_read_every_40_steps_and_its_controls_are_the_actions(tmp_path,
     dataset = human_dataset(logs(tmp_path), task)
     assert (dataset.rows, dataset.episodes, dataset.labels) == (7, 2, ("human", "human"))
     assert dataset.episode_ends.tolist() == [4, 7]
-    np.testing.assert_allclose(dataset.observations["arm"][2], (2 + np.arange(9)) / 100, atol=1e-6)
+    np.testing.assert_allclose(dataset.observations["arm"][2], (2 + np.arange(7)) / 100, atol=1e-6)
     np.testing.assert_allclose(dataset.observations["fixtures"][2], (2 + np.arange(9, 23)) / 100, atol=1e-6)
     np.testing.assert_allclose(dataset.observations["kettle_position"][5], (1 + np.arange(23, 26)) / 100, atol=1e-6)
     np.testing.assert_allclose(dataset.observations["kettle_quaternion"][4], np.arange(26, 30) / 100, atol=1e-6)
@@ -68,7 +68,7 @@ def test_a_log_is_read_every_40_steps_and_its_controls_are_the_actions(tmp_path,
 def test_a_log_with_a_second_arm_between_arm_and_kitchen(tmp_path, task):
     """Some logs hold the arm's picture of what is wanted: the kitchen has the last values."""
     dataset = human_dataset(logs(tmp_path, positions=39), task)
-    np.testing.assert_allclose(dataset.observations["arm"][0], np.arange(9) / 100, atol=1e-6)
+    np.testing.assert_allclose(dataset.observations["arm"][0], np.arange(7) / 100, atol=1e-6)
     np.testing.assert_allclose(dataset.observations["fixtures"][0], np.arange(18, 32) / 100, atol=1e-6)
 
 
@@ -78,7 +78,8 @@ def test_arrays_hold_velocities_that_become_targets(tmp_path, task, time_first):
     dataset = human_dataset(tmp_path, task)
     assert dataset.episode_ends.tolist() == [4, 7]
     shown = content[OBSERVATIONS][2, 1, :30]
-    np.testing.assert_allclose(dataset.observations["arm"][6], shown[:9])
+    np.testing.assert_allclose(dataset.observations["arm"][6], shown[:7])
+    np.testing.assert_allclose(dataset.observations["fingers"][6], shown[7:9])
     np.testing.assert_allclose(dataset.observations["kettle_quaternion"][6], shown[26:])
     targets = shown[:9] + 0.16 * np.clip(content[ACTIONS][2, 1], -1, 1)
     np.testing.assert_allclose(dataset.actions[6], targets, atol=1e-6)
