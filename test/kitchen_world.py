@@ -9,7 +9,7 @@ from bid_ros.bench.kitchen.cabinets import CABINET_HINGE, MICROWAVE_HINGE
 from bid_ros.bench.kitchen.catalogue import OBJECTS
 from bid_ros.bench.kitchen.env import KitchenState
 from bid_ros.bench.kitchen.scripted_operator import KitchenOperator
-from bid_ros.bench.kitchen.switches import KNOB_IN, beside_bar
+from bid_ros.bench.kitchen.switches import KNOB_IN, LIGHT_AXIS, LIGHT_IN, beside_bar
 from bid_ros.core.rotation import matrix_from_vector
 
 START = np.array([-0.43, 0.12, 2.04, 0.0, 0.0, 0.0, 0.0])  # joints: the hand's place and angles, and one that is idle
@@ -21,7 +21,11 @@ SITES = {
     "knob4_site": [-0.256, 0.64, 2.34],
     "light_site": [-0.368, 0.616, 2.28],
 }
-HINGES = {"microhandle_site": (MICROWAVE_HINGE, 13), "hinge_site2": (CABINET_HINGE, 12)}
+HINGES = {
+    "microhandle_site": (MICROWAVE_HINGE, 13),
+    "hinge_site2": (CABINET_HINGE, 12),
+    "light_site": (LIGHT_AXIS, 8),
+}
 KNOBS = {"knob2_site": 2, "knob4_site": 6}
 WIDTHS = {"kettle_site": 0.064, **dict.fromkeys(KNOBS, 0.028)}  # m, of what is held; otherwise 44 mm
 
@@ -105,10 +109,9 @@ class World:
             self.push()
 
     def near(self, name: str) -> bool:
-        off = self.joints[:3] - self.site(name) - (KNOB_IN if name in KNOBS else 0.0)
-        return name != "light_site" and bool(
-            np.abs(off[:2]).max() < 0.03 and abs(off[2]) < (0.05 if name in KNOBS else 0.13)
-        )
+        inside = KNOB_IN if name in KNOBS else LIGHT_IN if name == "light_site" else np.zeros(3)
+        off = self.joints[:3] - self.site(name) - inside
+        return bool(np.abs(off[:2]).max() < 0.03 and abs(off[2]) < (0.05 if inside.any() else 0.13))
 
     def carry(self) -> None:
         way = self.joints - self.grip

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.bench.kitchen.handles import Handle, come, leave, push, take
+from bid_ros.bench.kitchen.handles import Handle, arc, come, leave, push, take
 from bid_ros.bench.kitchen.scripted_operator import CLOSED, Array, KitchenOperator, Motion
 
 KNOB_POSTURE: Final = np.array([-0.95, -1.12, 1.30, -2.47, 0.0, 1.92, 1.05])
@@ -13,6 +13,8 @@ KNOB_IN: Final = np.array([0.0, -0.042, 0.0])  # m from the middle of a knob's b
 WIDE: Final = 0.033  # m from the middle of the bar to that of closed fingers beside it
 END: Final = 0.037  # m along the bar, where it is pushed
 LIGHT_SIDE: Final = np.array([0.055, -0.055, 0.0])  # m from the end of the switch to closed fingers right of it
+LIGHT_IN: Final = np.array([0.0, -0.03, 0.0])  # m from the end of the switch to the hand that holds it
+LIGHT_AXIS: Final = np.array([-0.40, 0.691])  # m, x and y, about which it turns
 LIGHT_WAY: Final = 0.15  # m, to the left
 WEDGE: Final = 0.25  # rad by which the hand turns, as closed fingers are a wedge whose tip is to touch first
 LEAD: Final = 0.4  # rad by which the hand is ahead of a knob, which turns as slowly as it is pushed
@@ -29,13 +31,20 @@ def top_burner(operator: KitchenOperator) -> Motion:
 
 
 def light_switch(operator: KitchenOperator) -> Motion:
-    """Push the switch to the left with closed fingers."""
+    """Push the switch to the left with closed fingers, or take it and turn it."""
     random = operator.random
     height = np.array([0.0, 0.0, random.uniform(-0.012, 0.012)])
-    yield from operator.grip(CLOSED, 0.0)
-    start = operator.arm.site("light_site") + LIGHT_SIDE + height
-    yield from come(operator, LIGHT_POSTURE, lambda: start, np.zeros(3))
-    yield from push(operator, start, start - np.array([LIGHT_WAY, 0.0, 0.0]))
+    if random.uniform() < 0.6:
+        yield from operator.grip(CLOSED, 0.0)
+        start = operator.arm.site("light_site") + LIGHT_SIDE + height
+        yield from come(operator, LIGHT_POSTURE, lambda: start, np.zeros(3))
+        yield from push(operator, start, start - np.array([LIGHT_WAY, 0.0, 0.0]))
+    else:
+        yield from take(
+            operator,
+            Handle(lambda: operator.arm.site("light_site") + LIGHT_IN + height, np.zeros(3), LIGHT_POSTURE, 0.030),
+        )
+        yield from arc(operator, LIGHT_AXIS, -0.85 - float(operator.state.block[8]), yaw=-0.35)
     yield from leave(operator)
 
 

@@ -57,7 +57,10 @@ def test_some_close_the_fingers_on_nothing_and_try_again():
     assert 2 <= first.count("") <= 12
 
 
-@pytest.mark.parametrize(("name", "site"), [("slide cabinet", "slide_site"), ("top burner", "knob4_site")])
+@pytest.mark.parametrize(
+    ("name", "site"),
+    [("slide cabinet", "slide_site"), ("top burner", "knob4_site"), ("light switch", "light_site")],
+)
 def test_some_take_hold_and_some_push(name, site):
     held = []
     for seed in range(12):
