@@ -32,8 +32,8 @@ class KitchenState:
     """One instant.
 
     Attributes:
-        agent: ``(9,)`` where the joints of arm and fingers are, rad and m. As an action it stays, but for the weight of
-            the arm, which sinks by a few hundredths of a rad.
+        agent: ``(9,)`` where the joints of arm and fingers are, rad and m. As an action it stays, but for its weight: a
+            joint sinks by up to a hundredth of a rad a step.
         block: ``(21,)`` positions of what is in the kitchen, rad, m and the kettle's quaternion.
         done: names of the goals that were reached since the episode began, in that order.
         coverage: how many they are as a share of four, at most 1.
