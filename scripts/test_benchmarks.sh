@@ -5,4 +5,5 @@ cd "$(dirname "$0")/.."
 scripts/benchmarks.sh "$1"
 "$1/bin/python" -m pip install --quiet pytest
 "$1/bin/python" -m pytest -q -p no:cacheprovider --noconftest -c /dev/null --rootdir . \
-  --import-mode importlib test/bench/door/test_env.py test/bench/robomimic/test_env.py
+  --import-mode importlib test/bench/door/test_env.py test/bench/kitchen/test_env.py \
+  test/bench/robomimic/test_env.py

@@ -1,4 +1,4 @@
-"""What the bench asks of a simulated task: Push-T, the door, those of robomimic; tests bring a smaller one."""
+"""What the bench asks of a simulated task: Push-T, door, kitchen, robomimic's tasks; tests bring a smaller one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.bench.kitchen.catalogue import KITCHEN
 from bid_ros.bench.robomimic.catalogue import TASKS
 from bid_ros.core.task import Task
 
@@ -86,6 +87,13 @@ def door_scene() -> BenchScene:
     return BenchScene("door", DoorEnv, observation_values, score, render)
 
 
+def kitchen_scene() -> BenchScene:
+    """Return Franka Kitchen, whose simulator is only imported when asked for."""
+    from bid_ros.bench.kitchen.env import KitchenEnv, observation_values, render, score
+
+    return BenchScene(KITCHEN, KitchenEnv, observation_values, score, render)
+
+
 def robomimic_scene(name: str) -> BenchScene:
     """Return a task of robomimic, whose simulator is only imported when asked for."""
     from bid_ros.bench.robomimic.env import RobomimicEnv, observation_values, render, score
@@ -96,6 +104,7 @@ def robomimic_scene(name: str) -> BenchScene:
 SCENES: Final[Mapping[str, Callable[[], BenchScene]]] = {
     "pusht": pusht_scene,
     "door": door_scene,
+    KITCHEN: kitchen_scene,
     **{name: partial(robomimic_scene, name) for name in TASKS},
 }
 """The benches by name."""

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from bid_ros.bench.kitchen.catalogue import KITCHEN
 from bid_ros.bench.robomimic.catalogue import TASKS
 from bid_ros.commands.arguments import WithDefaults, add_decoders, add_list
 from bid_ros.commands.bench_demos import add_demos_parser
@@ -20,6 +21,7 @@ from bid_ros.decoding import TERMS, VARIANTS, DecoderConfig, decoder_names
 
 _USUAL: Final = ("metric", "trim", "mode_size", "decay", "ema_weight", "warm_start")
 PUSHT, DOOR = "pusht", "door"
+_SCRIPTS: Final = {KITCHEN: "scripts/train_kitchen.sh"} | {name: f"scripts/train_robomimic.sh {name}" for name in TASKS}
 
 
 def add_parser(verbs: Any) -> None:
@@ -37,9 +39,10 @@ def add_parser(verbs: Any) -> None:
     data.add_argument(
         "file",
         help="pusht_cchi_v7_lowdim.npz, as Diffusion Policy publishes it (Chi et al., 2023), or adroit_door_human.npz, "
-        "of hand_dapg (Rajeswaran et al., 2018), or low_dim_v15.hdf5, of robomimic (Mandlekar et al., 2021)",
+        "of hand_dapg (Rajeswaran et al., 2018), or low_dim_v15.hdf5, of robomimic (Mandlekar et al., 2021), or the "
+        "folder kitchen_demos_multitask (Gupta et al., 2019), or one with its arrays (Shafiullah et al., 2022)",
     )
-    names = f"pusht, pusht_history, door or {', '.join(TASKS)} (default pusht)"
+    names = f"pusht, pusht_history, door, {KITCHEN} or {', '.join(TASKS)} (default pusht)"
     data.add_argument("--task", default=PUSHT, help=names)
     data.add_argument("-o", "--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
     data.set_defaults(run=run_data)
@@ -48,8 +51,8 @@ def add_parser(verbs: Any) -> None:
 def _add_scenes(parts: Any) -> None:
     pusht = parts.add_parser(
         PUSHT,
-        aliases=[DOOR, *TASKS],
-        help="closed- and open-loop rollouts of Push-T, of Adroit's door, or of a task of robomimic",
+        aliases=[DOOR, KITCHEN, *TASKS],
+        help="closed- and open-loop rollouts of Push-T, Adroit's door, Franka Kitchen, or a task of robomimic",
         description="Roll out every combination of the comma lists on the same starts. The same seeds give the same "
         "numbers, whatever --batch and --workers are. Running the command again goes on where it stopped. Only Push-T "
         "takes --drift and --jump.",
@@ -133,7 +136,8 @@ def _shipped(name: str) -> str:
     try:
         share(*Path(folder).parts)
     except BidError as error:
-        how = f"make one with: scripts/train_robomimic.sh {name}" if name in TASKS else "valid is --bundle FOLDER"
+        script = _SCRIPTS.get(name)
+        how = f"make one with: {script}" if script else "valid is --bundle FOLDER"
         raise BidError(f"the bench {name} has no policy: {error}; {how}") from error
     return folder
 
@@ -167,11 +171,12 @@ def _bundle(text: str) -> Path:
 def run_data(options: argparse.Namespace) -> int:
     """Write the data set."""
     from bid_ros.bench.door import data as door
+    from bid_ros.bench.kitchen import data as kitchen
     from bid_ros.bench.pusht import data as pusht
     from bid_ros.bench.robomimic import data as robomimic
 
     out, task = Path(options.out), load_task(task_path(options.task))
-    readers = {DOOR: door, **dict.fromkeys(TASKS, robomimic)}
+    readers = {DOOR: door, KITCHEN: kitchen, **dict.fromkeys(TASKS, robomimic)}
     dataset = readers.get(task.name, pusht).human_dataset(options.file, task)
     dataset.save(out)
     print(f"{out}: {dataset.episodes} episodes, {dataset.rows} rows, sha256 {dataset.sha256}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""``bid bench demos``: demonstrations of scripted operators for a task of robomimic."""
+"""``bid bench demos``: demonstrations of scripted operators for a simulated task."""
 
 import argparse
 import json
@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bid_ros.bench.robomimic.catalogue import TASKS
+from bid_ros.bench.demonstrating import record
+from bid_ros.bench.operators import OPERATORS
 from bid_ros.commands.tasks import task_path
 from bid_ros.core.extras import check_extra
 from bid_ros.core.task import load_task
@@ -22,7 +23,7 @@ def add_demos_parser(parts: Any) -> None:
         "strategy, speed and skill, pause, miss and recover; they are no people. Running the command again goes on "
         "where it stopped. The same count gives the same demonstrations. Example: bid bench demos lift --count 200",
     )
-    demos.add_argument("task", choices=tuple(TASKS), help=f"of {', '.join(TASKS)}")
+    demos.add_argument("task", choices=tuple(OPERATORS), help=f"of {', '.join(OPERATORS)}")
     demos.add_argument("--count", type=int, default=200, help="demonstrations (default 200)")
     demos.add_argument("-o", "--out", default="", help="file to write (default data/TASK/dataset.npz)")
     demos.add_argument("--json", action="store_true", help="print what was made as JSON")
@@ -34,18 +35,15 @@ def run_demos(options: argparse.Namespace) -> int:
     check_extra("bench", "the bench", "tqdm")
     from tqdm import tqdm
 
-    from bid_ros.bench.robomimic.demonstrating import record
-    from bid_ros.bench.robomimic.env import RobomimicEnv
-
     out, task = Path(options.out or f"data/{options.task}/dataset.npz"), load_task(task_path(options.task))
-    env, began = RobomimicEnv(options.task), time.monotonic()
+    attempt, began = OPERATORS[options.task](task), time.monotonic()
     with tqdm(total=options.count, desc=options.task, file=sys.stderr) as bar:
 
         def show(done: int, tried: int) -> None:
             bar.set_postfix(attempts=tried, refresh=False)
             bar.update(done - bar.n)
 
-        dataset = record(env, task, options.count, out, show)
+        dataset = record(options.task, attempt, options.count, out, show)
     dataset.save(out)
     seconds = round(time.monotonic() - began, 1)
     print(f"{out}: {dataset.episodes} scripted demonstrations, {dataset.rows} rows, {seconds} s", file=sys.stderr)

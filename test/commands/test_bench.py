@@ -133,7 +133,16 @@ def test_what_lies_on_a_table_does_not_jump(tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("arguments", [["door", "--episodes", "1"], ["lift", "--episodes", "1"], ["demos", "lift"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["door", "--episodes", "1"],
+        ["lift", "--episodes", "1"],
+        ["kitchen", "--episodes", "1"],
+        ["demos", "lift"],
+        ["demos", "kitchen"],
+    ],
+)
 def test_a_bench_without_its_simulator_says_how_to_get_it(tmp_path, capsys, arguments):
     assert main(["bench", *arguments, "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err.strip().splitlines()

@@ -5,7 +5,6 @@ and skill, misses that are mended. All of it is drawn from the operator's own ra
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.bench.robomimic.catalogue import RobomimicTask
 from bid_ros.bench.robomimic.env import RATE_HZ, ManipulationState
+from bid_ros.bench.skill import draw_skill
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 
 Array = NDArray[np.float64]
@@ -23,46 +23,6 @@ Motion = Iterator[Array]
 DOWN: Final = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 OPEN, CLOSED = -1.0, 1.0
 SETTLE_S: Final = 0.25  # by which the arm is behind its set-point
-
-
-@dataclass(frozen=True)
-class Skill:
-    """What tells one operator from another.
-
-    Attributes:
-        speed: of the tool on its way, m/s.
-        turn_speed: rad/s.
-        aim: standard deviation of where a grasp is aimed at, m.
-        tremor: standard deviation of the hand's shaking, m.
-        miss: probability that a grasp goes wrong.
-        pause: probability of an idle pause where one part of the motion ends.
-        longest_pause: s.
-        notice: s until a miss is noticed.
-    """
-
-    speed: float
-    turn_speed: float
-    aim: float
-    tremor: float
-    miss: float
-    pause: float
-    longest_pause: float
-    notice: float
-
-
-def draw_skill(random: np.random.Generator) -> Skill:
-    """Draw an operator: a level from 0 (a beginner) to 1, and what goes with it."""
-    level = random.uniform()
-    return Skill(
-        speed=float(random.uniform(0.08, 0.18) + 0.14 * level),
-        turn_speed=float(random.uniform(0.8, 1.6) + 0.8 * level),
-        aim=0.006 - 0.004 * level,
-        tremor=0.003 - 0.0025 * level,
-        miss=0.45 - 0.35 * level,
-        pause=float(random.uniform(0.1, 0.5)),
-        longest_pause=float(random.uniform(0.4, 1.2)),
-        notice=float(random.uniform(0.1, 0.5)),
-    )
 
 
 class ScriptedOperator:

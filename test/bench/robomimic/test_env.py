@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bid_ros.bench.robomimic.catalogue import TASKS
-from bid_ros.bench.robomimic.demonstrating import demonstrate, record
+from bid_ros.bench.robomimic.demonstrating import demonstrate
 from bid_ros.bench.robomimic.env import RobomimicEnv, observation_values, score
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_quaternion, matrix_to_6d
@@ -96,16 +96,6 @@ def test_scripted_operators_do_the_task_and_differ(name):
     assert len({item.rows for item in found}) == len(found)
     again = demonstrate(env, task, int(found[0].seeds[0]))
     assert again is not None and again.sha256 == found[0].sha256
-
-
-def test_recording_goes_on_where_it_stopped(env, tmp_path, monkeypatch):
-    task, out, said = load_task(CONFIG / "lift.yaml"), tmp_path / "lift.npz", []
-    first = record(env, task, 1, out, lambda done, tried: said.append((done, tried)))
-    assert said[-1][0] == first.episodes == 1
-    calls = []
-    monkeypatch.setattr("bid_ros.bench.robomimic.demonstrating.demonstrate", lambda env, task, seed: calls.append(seed))
-    assert record(env, task, 1, out, lambda done, tried: None).sha256 == first.sha256
-    assert not calls, "what was recorded is not recorded again"
 
 
 def test_a_picture_is_drawn_as_the_command_starts(monkeypatch):

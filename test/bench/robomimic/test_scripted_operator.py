@@ -8,7 +8,8 @@ import pytest
 from bid_ros.bench.robomimic.catalogue import LIFT, TASKS
 from bid_ros.bench.robomimic.env import ManipulationState
 from bid_ros.bench.robomimic.lift import lift
-from bid_ros.bench.robomimic.scripted_operator import CLOSED, DOWN, OPEN, ScriptedOperator, draw_skill
+from bid_ros.bench.robomimic.scripted_operator import CLOSED, DOWN, OPEN, ScriptedOperator
+from bid_ros.bench.skill import draw_skill
 from bid_ros.core.rotation import matrix_from_6d
 
 START = np.array([-0.1, 0.0, 1.0])

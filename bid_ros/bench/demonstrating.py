@@ -1,0 +1,78 @@
+"""Demonstrations of scripted operators, as data sets: one after the other, as many as are wanted."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task
+from bid_ros.recording.dataset import Dataset, joined
+
+Array = NDArray[np.float64]
+Attempt = Callable[[int], Dataset | None]
+"""From a seed to one demonstration. None: the operator did not succeed within the time of an episode."""
+
+MOST_DEMONSTRATIONS: Final = 10_000
+"""Each tries a seed of its own. Episodes of a comparison begin at seed 100,000."""
+ATTEMPTS: Final = 3  # for each demonstration that is wanted
+LABEL: Final = "scripted"
+STREAM: Final = 7  # of an operator's random numbers beside those of the scene
+
+
+def demonstration(task: Task, seed: int, shown: Sequence[Mapping[str, Array]], actions: Sequence[Array]) -> Dataset:
+    """Return one episode as a data set.
+
+    Args:
+        task: what its rows are of.
+        seed: of the scene and of the operator.
+        shown: what was seen at each step, by feature.
+        actions: that followed, one for each step.
+    """
+    rows = len(actions)
+    return Dataset(
+        observations={name: np.array([row[name] for row in shown]) for name in shown[0]},
+        actions=np.array(actions),
+        stamps_ns=np.arange(rows, dtype=np.int64) * task.dt_ns,
+        episode_ends=np.array([rows], dtype=np.int64),
+        labels=(LABEL,),
+        seeds=np.array([seed], dtype=np.uint64),
+        task=task.name,
+        task_signature=task.signature(),
+    )
+
+
+def record(name: str, attempt: Attempt, count: int, out: Path, progress: Callable[[int, int], object]) -> Dataset:
+    """Return ``count`` demonstrations, and keep each in a folder beside ``out``: run again, it goes on.
+
+    Args:
+        name: of the task.
+        attempt: makes one.
+        count: demonstrations that are wanted.
+        out: file that will hold them.
+        progress: called with the demonstrations and the attempts so far.
+
+    Raises:
+        BidError: the count is not valid, or too few attempts succeed.
+    """
+    if not 1 <= count <= MOST_DEMONSTRATIONS:
+        raise BidError(f"count is {count}; valid is 1 to {MOST_DEMONSTRATIONS}")
+    parts, folder = list[Dataset](), out.with_suffix(".parts")
+    for seed in range(ATTEMPTS * count):
+        file, failed = folder / f"{seed}.npz", folder / f"{seed}.failed"
+        if file.exists():
+            parts.append(Dataset.load(file))
+        elif not failed.exists():
+            found = attempt(seed)
+            if found is None:
+                folder.mkdir(parents=True, exist_ok=True)
+                failed.touch()
+            else:
+                found.save(file)
+                parts.append(found)
+        progress(len(parts), seed + 1)
+        if len(parts) == count:
+            return joined(parts)
+    raise BidError(f"only {len(parts)} of {ATTEMPTS * count} attempts at {name} succeeded; {count} are wanted")

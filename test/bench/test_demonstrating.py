@@ -1,0 +1,67 @@
+"""How demonstrations of scripted operators are collected, whoever makes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bid_ros.bench.demonstrating import ATTEMPTS, demonstration, record
+from bid_ros.bench.kitchen.catalogue import KITCHEN
+from bid_ros.bench.operators import OPERATORS
+from bid_ros.bench.robomimic.catalogue import TASKS
+from bid_ros.bench.scene import SCENES
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import load_task
+
+
+@pytest.fixture
+def task(root):
+    return load_task(root / "config" / "kitchen.yaml")
+
+
+def operator(task, fails=(), calls=None):
+    """Return an operator that succeeds but with some seeds, and says which it was asked for."""
+
+    def attempt(seed):
+        if calls is not None:
+            calls.append(seed)
+        rows = 3 + seed % 2
+        shown = [{item.name: np.full(item.size, float(seed)) for item in task.observation}] * rows
+        return None if seed in fails else demonstration(task, seed, shown, [np.zeros(9)] * rows)
+
+    return attempt
+
+
+def test_seeds_that_fail_are_left_out(task, tmp_path):
+    said = []
+    dataset = record(
+        "kitchen", operator(task, fails=(1,)), 3, tmp_path / "a.npz", lambda *numbers: said.append(numbers)
+    )
+    dataset.validate(task)
+    assert dataset.seeds.tolist() == [0, 2, 3] and dataset.labels == ("scripted",) * 3
+    assert said == [(1, 1), (1, 2), (2, 3), (3, 4)]
+    assert dataset.stamps_ns[:3].tolist() == [0, 80_000_000, 160_000_000]
+
+
+def test_recording_goes_on_where_it_stopped(task, tmp_path):
+    out, calls = tmp_path / "a.npz", []
+    first = record("kitchen", operator(task, fails=(0,)), 2, out, lambda *numbers: None)
+    again = record("kitchen", operator(task, calls=calls), 3, out, lambda *numbers: None)
+    assert calls == [3], "neither what was recorded nor what failed is tried again"
+    assert again.seeds.tolist() == [*first.seeds, 3]
+
+
+@pytest.mark.parametrize("count", [0, 10_001])
+def test_a_count_that_is_not_valid(task, tmp_path, count):
+    with pytest.raises(BidError, match=f"count is {count}; valid is 1 to 10000"):
+        record("kitchen", operator(task), count, tmp_path / "a.npz", lambda *numbers: None)
+
+
+def test_too_few_that_succeed(task, tmp_path):
+    fails = range(1, ATTEMPTS * 2)
+    with pytest.raises(BidError, match="only 1 of 6 attempts at kitchen succeeded; 2 are wanted"):
+        record("kitchen", operator(task, fails), 2, tmp_path / "a.npz", lambda *numbers: None)
+
+
+def test_every_task_with_operators_is_a_bench():
+    assert set(OPERATORS) == {KITCHEN, *TASKS} <= set(SCENES)
