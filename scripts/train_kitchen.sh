@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 demonstrations=${1:-}
 out=${2:-data/kitchen}
-steps=${3:-8000}
+steps=${3:-4000}
 bid=${BID:-.venv/bin/bid}
 simulating=${SIMULATING_BID:-.venv-benchmarks/bin/bid}
 
