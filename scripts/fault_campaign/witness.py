@@ -101,6 +101,9 @@ class Witness:
 
     def _on_event(self, message: Any) -> None:
         self.events.append((time.monotonic(), int(message.kind)))
+        # Where arm node and safety node are both frozen, the episode node is left to say why.
+        if message.kind == EpisodeEvent.END and message.outcome.startswith("stopped"):
+            self._say("episode/event", message.outcome, True)
 
     def _on_chunk(self, message: Any) -> None:
         self.chunk = message

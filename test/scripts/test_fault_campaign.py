@@ -15,8 +15,10 @@ from fault_campaign.strangers import strangers
 from fault_campaign.table import NOT_TRIED, missed_bars, table
 from fault_campaign.witness import Witness
 
-from bid_msgs.msg import ActionChunk
+from bid_msgs.msg import ActionChunk, EpisodeEvent
 from bid_ros.cameras.config import load_cameras
+from bid_ros.core.topics import EPISODE_EVENT, TOPICS
+from bid_ros.nodes.topics import publisher
 
 LOW, HIGH = np.array([-9.0, -9.0, -9.0]), np.array([9.0, 9.0, 9.0])
 STEP_S, FAULT_S, END_S = 0.005, 1.0, 6.0
@@ -210,3 +212,20 @@ def test_every_stranger_publishes(fault, ros_domain, monkeypatch):
     assert begun <= sent <= time.monotonic()
     if "safety/chunk" in fault.what:
         assert witness.chunk.sequence >= 1000
+
+
+def test_the_witness_hears_why_an_episode_was_stopped(ros_domain):
+    """Where arm node and safety node are frozen, nobody else is left to say it."""
+    witness = Witness(ros_domain)
+    sender = publisher(witness.node, EPISODE_EVENT, TOPICS[EPISODE_EVENT])
+    try:
+        for outcome in ("success", "stopped: neither was heard"):
+            sender.publish(EpisodeEvent(kind=EpisodeEvent.END, outcome=outcome))
+        end = time.monotonic() + 20.0
+        while len(witness.events) < 2 and time.monotonic() < end:
+            time.sleep(0.002)
+    finally:
+        witness.close()
+    assert [(item.where, item.text, item.stopped) for item in witness.said] == [
+        ("episode/event", "stopped: neither was heard", True)
+    ]
