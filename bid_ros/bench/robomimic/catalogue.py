@@ -9,31 +9,44 @@ SQUARE: Final = "square"
 
 
 @dataclass(frozen=True)
+class ObservedObject:
+    """One of the objects that are observed.
+
+    Attributes:
+        name: short, unique in its task.
+        place_at: index, among the values of ``object``, of its place; its quaternion follows.
+        way_at: index of the way from the tool to it, in the world's frame or in that of the hand.
+    """
+
+    name: str
+    place_at: int
+    way_at: int
+
+
+@dataclass(frozen=True)
 class RobomimicTask:
     """One task.
 
     Attributes:
         name: of the bench.
         environment: name in robosuite, and in the files of demonstrations.
-        object_size: values of what is observed of the object.
-        object_at: index among them of its place; its quaternion follows.
-        way_at: index of the way from the tool to it, in the world's frame or in that of the hand.
+        object_size: values of ``object``, which is what is observed of the objects.
+        objects: where each stands among these values.
         centre: m, what a picture looks at.
     """
 
     name: str
     environment: str
     object_size: int
-    object_at: int
-    way_at: int
+    objects: tuple[ObservedObject, ...]
     centre: tuple[float, float, float]
 
 
 TASKS: Final = {
     item.name: item
     for item in (
-        RobomimicTask(LIFT, "Lift", 10, 0, 7, (-0.05, 0.0, 0.9)),
-        RobomimicTask(CAN, "PickPlaceCan", 14, 7, 0, (0.1, 0.05, 0.9)),
-        RobomimicTask(SQUARE, "NutAssemblySquare", 14, 7, 0, (0.05, 0.05, 0.9)),
+        RobomimicTask(LIFT, "Lift", 10, (ObservedObject("cube", 0, 7),), (-0.05, 0.0, 0.9)),
+        RobomimicTask(CAN, "PickPlaceCan", 14, (ObservedObject("can", 7, 0),), (0.1, 0.05, 0.9)),
+        RobomimicTask(SQUARE, "NutAssemblySquare", 14, (ObservedObject("nut", 7, 0),), (0.05, 0.05, 0.9)),
     )
 }

@@ -103,15 +103,17 @@ def _poses(shown: Mapping[str, Array], actions: Array, absolute: bool) -> Array:
 
 
 def _check_object(shown: Mapping[str, Array], number: int, task: RobomimicTask) -> None:
-    """Raise RecordingError unless the values of the object are in the order that the simulator has them in here."""
-    place, way = (shown["object"][:, at : at + 3] for at in (task.object_at, task.way_at))
-    found = place - shown["robot0_eef_pos"]
-    in_hand = np.einsum("tji,tj->ti", matrix_from_quaternion(shown["robot0_eef_quat"]), found)
-    if not any(np.allclose(way, each, atol=SAME_M) for each in (found, in_hand)):
-        raise RecordingError(
-            f"in demo {number} 'object' does not hold the vector from tool to object where it is expected, so "
-            f"another version wrote the file; valid are robosuite {' and '.join(VERSIONS)}"
-        )
+    """Raise RecordingError unless the values of the objects are in the order that the simulator has them in here."""
+    turns = matrix_from_quaternion(shown["robot0_eef_quat"])
+    for item in task.objects:
+        place, way = (shown["object"][:, at : at + 3] for at in (item.place_at, item.way_at))
+        found = place - shown["robot0_eef_pos"]
+        in_hand = np.einsum("tji,tj->ti", turns, found)
+        if not any(np.allclose(way, each, atol=SAME_M) for each in (found, in_hand)):
+            raise RecordingError(
+                f"in demo {number} 'object' does not hold the vector from tool to {item.name} where it is expected, so "
+                f"another version wrote the file; valid are robosuite {' and '.join(VERSIONS)}"
+            )
 
 
 def _check_made(path: Path, task: RobomimicTask) -> bool:

@@ -130,7 +130,7 @@ def no_settings(file):
         (
             settings(),
             other_way,
-            "in demo 1 'object' does not hold the vector from tool to object where it is expected",
+            "in demo 1 'object' does not hold the vector from tool to cube where it is expected",
         ),
         (settings(), no_settings, "does not say what made it"),
     ],
