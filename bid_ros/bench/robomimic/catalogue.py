@@ -6,6 +6,7 @@ from typing import Final
 LIFT: Final = "lift"
 CAN: Final = "can"
 SQUARE: Final = "square"
+TOOL_HANG: Final = "tool_hang"
 
 
 @dataclass(frozen=True)
@@ -48,5 +49,12 @@ TASKS: Final = {
         RobomimicTask(LIFT, "Lift", 10, (ObservedObject("cube", 0, 7),), (-0.05, 0.0, 0.9)),
         RobomimicTask(CAN, "PickPlaceCan", 14, (ObservedObject("can", 7, 0),), (0.1, 0.05, 0.9)),
         RobomimicTask(SQUARE, "NutAssemblySquare", 14, (ObservedObject("nut", 7, 0),), (0.05, 0.05, 0.9)),
+        RobomimicTask(
+            TOOL_HANG,
+            "ToolHang",
+            44,  # two more at the end: 1 where the frame is assembled, and where the tool hangs
+            (ObservedObject("stand", 7, 0), ObservedObject("frame", 21, 14), ObservedObject("tool", 35, 28)),
+            (-0.05, -0.05, 0.95),
+        ),
     )
 }

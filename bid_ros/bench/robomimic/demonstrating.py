@@ -7,16 +7,22 @@ from typing import Final
 import numpy as np
 
 from bid_ros.bench.robomimic.can import can
-from bid_ros.bench.robomimic.catalogue import CAN, LIFT, SQUARE
+from bid_ros.bench.robomimic.catalogue import CAN, LIFT, SQUARE, TOOL_HANG
 from bid_ros.bench.robomimic.env import RATE_HZ, RobomimicEnv
 from bid_ros.bench.robomimic.lift import lift
 from bid_ros.bench.robomimic.scripted_operator import Array, Motion, ScriptedOperator
 from bid_ros.bench.robomimic.square import square
+from bid_ros.bench.robomimic.tool_hang import tool_hang
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.recording.dataset import Dataset, joined
 
-SCRIPTS: Final[Mapping[str, Callable[[ScriptedOperator], Motion]]] = {LIFT: lift, CAN: can, SQUARE: square}
+SCRIPTS: Final[Mapping[str, Callable[[ScriptedOperator], Motion]]] = {
+    LIFT: lift,
+    CAN: can,
+    SQUARE: square,
+    TOOL_HANG: tool_hang,
+}
 MOST_DEMONSTRATIONS: Final = 10_000
 """Each tries a seed of its own. Episodes of a comparison begin at seed 100,000."""
 ATTEMPTS: Final = 3  # for each demonstration that is wanted
