@@ -132,6 +132,8 @@ def _shipped(name: str) -> str:
         share(*Path(folder).parts)
     except BidError as error:
         how = f"make one with: scripts/train_robomimic.sh {name}" if name in TASKS else "valid is --bundle FOLDER"
+        if name in TASKS and not TASKS[name].scripted:
+            how += " low_dim_v15.hdf5, which holds demonstrations by people"
         raise BidError(f"the bench {name} has no policy: {error}; {how}") from error
     return folder
 
