@@ -138,6 +138,8 @@ def _shipped(name: str) -> str:
     except BidError as error:
         script = _SCRIPTS.get(name)
         how = f"make one with: {script}" if script else "valid is --bundle FOLDER"
+        if name in TASKS and not TASKS[name].scripted:
+            how += " low_dim_v15.hdf5, which holds demonstrations by people"
         raise BidError(f"the bench {name} has no policy: {error}; {how}") from error
     return folder
 

@@ -1,11 +1,36 @@
 """Which tasks of robomimic there are, and what the simulator calls them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 LIFT: Final = "lift"
 CAN: Final = "can"
 SQUARE: Final = "square"
+TOOL_HANG: Final = "tool_hang"
+TRANSPORT: Final = "transport"
+POSE: Final = 10
+"""Values of an arm's action: x, y, z of the tool in m, its rotation in six numbers, the gripper: -1 open, 1 closed."""
+
+
+OF_ARM: Final = ("eef_pos", "eef_quat", "gripper_qpos")  # what is observed of an arm
+
+
+@dataclass(frozen=True)
+class ObservedObject:
+    """One of the objects that are observed.
+
+    Attributes:
+        name: short, unique in its task.
+        place_at: index, among the values of ``object``, of its place; its quaternion follows.
+        way_at: index of the way from the tool to it, in the world's frame or in that of the hand.
+        arm: number of the arm whose tool that is.
+    """
+
+    name: str
+    place_at: int
+    way_at: int
+    arm: int = 0
 
 
 @dataclass(frozen=True)
@@ -15,25 +40,62 @@ class RobomimicTask:
     Attributes:
         name: of the bench.
         environment: name in robosuite, and in the files of demonstrations.
-        object_size: values of what is observed of the object.
-        object_at: index among them of its place; its quaternion follows.
-        way_at: index of the way from the tool to it, in the world's frame or in that of the hand.
+        object_size: values of ``object``, which is what is observed of the objects.
+        objects: where each stands among these values.
         centre: m, what a picture looks at.
+        facing: where each of the Pandas looks, degrees about the vertical.
+        scripted: whether there is a scripted operator.
+        view: of a picture: azimuth and elevation, degrees, and distance, m.
     """
 
     name: str
     environment: str
     object_size: int
-    object_at: int
-    way_at: int
+    objects: tuple[ObservedObject, ...]
     centre: tuple[float, float, float]
+    facing: tuple[float, ...] = (0.0,)
+    scripted: bool = True
+    view: tuple[float, float, float] = (150.0, -20.0, 1.3)
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are, each with a tool."""
+        return len(self.facing)
+
+    @property
+    def action_size(self) -> int:
+        """Values of an action: those of the arms, one after the other."""
+        return POSE * self.arms
+
+    @property
+    def observed(self) -> Mapping[str, str]:
+        """What published low-dimensional policies observe, by robomimic's name, and robosuite's name of it."""
+        of_arms = (f"robot{arm}_{what}" for arm in range(self.arms) for what in OF_ARM)
+        return {"object": "object-state", **{name: name for name in of_arms}}
 
 
 TASKS: Final = {
     item.name: item
     for item in (
-        RobomimicTask(LIFT, "Lift", 10, 0, 7, (-0.05, 0.0, 0.9)),
-        RobomimicTask(CAN, "PickPlaceCan", 14, 7, 0, (0.1, 0.05, 0.9)),
-        RobomimicTask(SQUARE, "NutAssemblySquare", 14, 7, 0, (0.05, 0.05, 0.9)),
+        RobomimicTask(LIFT, "Lift", 10, (ObservedObject("cube", 0, 7),), (-0.05, 0.0, 0.9)),
+        RobomimicTask(CAN, "PickPlaceCan", 14, (ObservedObject("can", 7, 0),), (0.1, 0.05, 0.9)),
+        RobomimicTask(SQUARE, "NutAssemblySquare", 14, (ObservedObject("nut", 7, 0),), (0.05, 0.05, 0.9)),
+        RobomimicTask(
+            TOOL_HANG,
+            "ToolHang",
+            44,  # two more at the end: 1 where the frame is assembled, and where the tool hangs
+            (ObservedObject("stand", 7, 0), ObservedObject("frame", 21, 14), ObservedObject("tool", 35, 28)),
+            (-0.05, -0.05, 0.95),
+        ),
+        RobomimicTask(
+            TRANSPORT,
+            "TwoArmTransport",
+            41,  # also where the two bins are, what is done, and the way from the second tool to the payload
+            (ObservedObject("payload", 0, 29), ObservedObject("lid", 14, 32), ObservedObject("trash", 7, 38, arm=1)),
+            (0.0, 0.0, 0.9),
+            facing=(90.0, -90.0),
+            scripted=False,
+            view=(180.0, -25.0, 2.0),
+        ),
     )
 }

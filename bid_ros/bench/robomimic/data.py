@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.bench.robomimic.catalogue import TASKS, RobomimicTask
-from bid_ros.bench.robomimic.env import OBSERVED, RATE_HZ
+from bid_ros.bench.robomimic.env import RATE_HZ
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_from_vector, matrix_to_6d
 from bid_ros.core.task import Task
@@ -26,6 +26,9 @@ Array = NDArray[np.float64]
 
 VERSIONS: Final = ("1.4", "1.5")  # of robosuite
 CONTROLLER: Final = "OSC_POSE"
+STEPS, BASE_STEPS, ABSOLUTE = "steps", "steps in the frame of the arm's base", "poses"
+"""Forms of the actions of a file; of an arm that looks along the world's x axis, the first two are the same."""
+STEP: Final = 7  # values of an arm's action
 STEP_M, STEP_RAD = 0.05, 0.5  # that an action of 1 stands for
 SAME_M: Final = 0.01  # values of one row may be of moments 2 ms apart
 # From the hand, whose rotation is observed, to the grip site, which the controller moves: -90 degrees about z.
@@ -49,37 +52,47 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
         raise RecordingError(f"robomimic data {path} does not exist")
     source = RobomimicSource(path)
     contents = source.contents
-    absolute = _check_made(path, TASKS[task.name])
+    about = TASKS[task.name]
+    form = _check_made(path, about)
     if contents.rate_hz != task.rate_hz or task.rate_hz != RATE_HZ:
         rate = "an unknown number of" if contents.rate_hz is None else f"{contents.rate_hz:g}"
         raise RecordingError(f"robomimic data {path}: {rate} rows a second; valid is {RATE_HZ}")
     has = {column.name: column.shape for column in contents.columns}
     for item in task.observation:
         if item.name not in has:
-            raise RecordingError(f"robomimic data {path} lacks 'obs/{item.name}'; needed are {', '.join(OBSERVED)}")
+            raise RecordingError(
+                f"robomimic data {path} lacks 'obs/{item.name}'; needed are {', '.join(about.observed)}"
+            )
         if has[item.name] != item.shape:
             raise RecordingError(
                 f"robomimic data {path}: 'obs/{item.name}' has rows of {has[item.name]}; valid is {item.shape}"
             )
-    if contents.action.shape != (7,):
-        raise RecordingError(f"robomimic data {path}: actions are {contents.action.shape}; valid is (7,)")
+    if contents.action.shape != (STEP * about.arms,):
+        raise RecordingError(
+            f"robomimic data {path}: actions are {contents.action.shape}; valid is {(STEP * about.arms,)}"
+        )
     try:
-        return _joined(source, absolute, task)
+        return _joined(source, form, task)
     except RecordingError as error:
         raise RecordingError(f"robomimic data {path}: {error}") from error
 
 
-def _joined(source: RobomimicSource, absolute: bool, task: Task) -> Dataset:
+def _joined(source: RobomimicSource, form: str, task: Task) -> Dataset:
+    about = TASKS[task.name]
     seen: list[Mapping[str, Array]] = []
     actions: list[Array] = []
-    for number, episode in enumerate(source.episodes(names=set(OBSERVED))):
-        shown = {name: episode.observations[name].astype(np.float64) for name in OBSERVED}
-        _check_object(shown, number, TASKS[task.name])
+    for number, episode in enumerate(source.episodes(names=set(about.observed))):
+        shown = {name: episode.observations[name].astype(np.float64) for name in about.observed}
+        _check_object(shown, number, about)
         seen.append(shown)
-        actions.append(_poses(shown, episode.actions.astype(np.float64), absolute))
+        steps = episode.actions.astype(np.float64)
+        poses = [
+            _poses(shown, arm, steps[:, STEP * arm :][:, :STEP], form, yaw) for arm, yaw in enumerate(about.facing)
+        ]
+        actions.append(np.concatenate(poses, axis=1))
     lengths = [len(item) for item in actions]
     dataset = Dataset(
-        observations={name: np.concatenate([shown[name] for shown in seen]) for name in OBSERVED},
+        observations={name: np.concatenate([shown[name] for shown in seen]) for name in about.observed},
         actions=np.concatenate(actions),
         stamps_ns=np.concatenate([np.arange(rows, dtype=np.int64) * task.dt_ns for rows in lengths]),
         episode_ends=np.cumsum(lengths, dtype=np.int64),
@@ -92,30 +105,44 @@ def _joined(source: RobomimicSource, absolute: bool, task: Task) -> Dataset:
     return dataset
 
 
-def _poses(shown: Mapping[str, Array], actions: Array, absolute: bool) -> Array:
-    """Return the actions ``(T, 10)`` of the bench for actions ``(T, 7)`` of the file."""
-    turns = matrix_from_vector(actions[:, 3:6] if absolute else STEP_RAD * np.clip(actions[:, 3:6], -1, 1))
-    places = actions[:, :3]
-    if not absolute:
-        turns = turns @ matrix_from_quaternion(shown["robot0_eef_quat"]) @ SITE
-        places = shown["robot0_eef_pos"] + STEP_M * np.clip(places, -1, 1)
+def _poses(shown: Mapping[str, Array], arm: int, actions: Array, form: str, facing: float) -> Array:
+    """Return an arm's actions ``(T, 10)`` of the bench for actions ``(T, 7)`` of the file.
+
+    Args:
+        shown: what was observed.
+        arm: its number.
+        actions: of the file.
+        form: :data:`STEPS`, BASE_STEPS or ABSOLUTE.
+        facing: where the arm looks, degrees.
+    """
+    places, vectors = actions[:, :3], actions[:, 3:6]
+    if form != ABSOLUTE:
+        places, vectors = STEP_M * np.clip(places, -1, 1), STEP_RAD * np.clip(vectors, -1, 1)
+    if form == BASE_STEPS:
+        base = matrix_from_vector([0.0, 0.0, np.deg2rad(facing)])
+        places, vectors = places @ base.T, vectors @ base.T
+    turns = matrix_from_vector(vectors)
+    if form != ABSOLUTE:
+        turns = turns @ matrix_from_quaternion(shown[f"robot{arm}_eef_quat"]) @ SITE
+        places = shown[f"robot{arm}_eef_pos"] + places
     return np.concatenate([places, matrix_to_6d(turns), actions[:, 6:]], axis=1)
 
 
 def _check_object(shown: Mapping[str, Array], number: int, task: RobomimicTask) -> None:
-    """Raise RecordingError unless the values of the object are in the order that the simulator has them in here."""
-    place, way = (shown["object"][:, at : at + 3] for at in (task.object_at, task.way_at))
-    found = place - shown["robot0_eef_pos"]
-    in_hand = np.einsum("tji,tj->ti", matrix_from_quaternion(shown["robot0_eef_quat"]), found)
-    if not any(np.allclose(way, each, atol=SAME_M) for each in (found, in_hand)):
-        raise RecordingError(
-            f"in demo {number} 'object' does not hold the vector from tool to object where it is expected, so "
-            f"another version wrote the file; valid are robosuite {' and '.join(VERSIONS)}"
-        )
+    """Raise RecordingError unless the values of the objects are in the order that the simulator has them in here."""
+    for item in task.objects:
+        place, way = (shown["object"][:, at : at + 3] for at in (item.place_at, item.way_at))
+        found = place - shown[f"robot{item.arm}_eef_pos"]
+        in_hand = np.einsum("tji,tj->ti", matrix_from_quaternion(shown[f"robot{item.arm}_eef_quat"]), found)
+        if not any(np.allclose(way, each, atol=SAME_M) for each in (found, in_hand)):
+            raise RecordingError(
+                f"in demo {number} 'object' does not hold the vector from tool to {item.name} where it is expected, so "
+                f"another version wrote the file; valid are robosuite {' and '.join(VERSIONS)}"
+            )
 
 
-def _check_made(path: Path, task: RobomimicTask) -> bool:
-    """Return whether the actions of a file are poses. Raises RecordingError for another task or version."""
+def _check_made(path: Path, task: RobomimicTask) -> str:
+    """Return which of the forms the actions of a file have. Raises RecordingError for another task or version."""
     import h5py  # RobomimicSource has opened the file before
 
     with h5py.File(path, "r") as file:
@@ -138,4 +165,11 @@ def _check_made(path: Path, task: RobomimicTask) -> bool:
     arm = dict(controller.get("body_parts", {})).get("right", controller)  # of version 1.5, or of 1.4
     if (kind := arm.get("type")) != CONTROLLER:
         raise RecordingError(f"robomimic data {path}: its controller is '{kind}'; valid is {CONTROLLER}")
-    return arm.get("input_type") == "absolute" or arm.get("control_delta") is False
+    absolute = arm.get("input_type") == "absolute" or arm.get("control_delta") is False
+    usual = "world" if version.startswith("1.4") else "base"  # of a file that does not say it
+    of_base = arm.get("input_ref_frame", usual) == "base" and any(task.facing)
+    if absolute and of_base:
+        raise RecordingError(
+            f"robomimic data {path}: its poses are in the frame of each arm's base; valid is the world's"
+        )
+    return ABSOLUTE if absolute else BASE_STEPS if of_base else STEPS

@@ -7,15 +7,21 @@ import numpy as np
 
 from bid_ros.bench.demonstrating import STREAM, demonstration
 from bid_ros.bench.robomimic.can import can
-from bid_ros.bench.robomimic.catalogue import CAN, LIFT, SQUARE
+from bid_ros.bench.robomimic.catalogue import CAN, LIFT, SQUARE, TOOL_HANG
 from bid_ros.bench.robomimic.env import RATE_HZ, RobomimicEnv
 from bid_ros.bench.robomimic.lift import lift
 from bid_ros.bench.robomimic.scripted_operator import Array, Motion, ScriptedOperator
 from bid_ros.bench.robomimic.square import square
+from bid_ros.bench.robomimic.tool_hang import tool_hang
 from bid_ros.core.task import Task
 from bid_ros.recording.dataset import Dataset
 
-SCRIPTS: Final[Mapping[str, Callable[[ScriptedOperator], Motion]]] = {LIFT: lift, CAN: can, SQUARE: square}
+SCRIPTS: Final[Mapping[str, Callable[[ScriptedOperator], Motion]]] = {
+    LIFT: lift,
+    CAN: can,
+    SQUARE: square,
+    TOOL_HANG: tool_hang,
+}
 
 
 def demonstrate(env: RobomimicEnv, task: Task, seed: int) -> Dataset | None:

@@ -14,24 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.bench.checks import check_simulator, finite
 from bid_ros.bench.drawing import Drawing
-from bid_ros.bench.robomimic.catalogue import TASKS, RobomimicTask
+from bid_ros.bench.robomimic.catalogue import POSE, TASKS, RobomimicTask
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import matrix_from_6d, matrix_to_6d, vector_from_matrix
 
 Array = NDArray[np.float64]
 
-ACTION: Final = 10
-"""Values of an action: x, y, z of the tool in m, its rotation in six numbers, and the gripper, -1 open to 1 closed."""
 POSITION, ROTATION, GRIPPER = slice(0, 3), slice(3, 9), 9
 RATE_HZ: Final = 20
-OBSERVED: Final = {
-    "object": "object-state",
-    "robot0_eef_pos": "robot0_eef_pos",
-    "robot0_eef_quat": "robot0_eef_quat",
-    "robot0_gripper_qpos": "robot0_gripper_qpos",
-}
-"""What published low-dimensional policies observe, by robomimic's name, and robosuite's name of it."""
-VIEW: Final = (150.0, -20.0, 1.3)  # of a picture: azimuth and elevation, degrees, and distance, m
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +29,9 @@ class ManipulationState:
     """One instant.
 
     Attributes:
-        agent: ``(10,)`` where the tool is, and what the gripper was told last, as an action would say it.
-        block: ``(Q,)`` all joint positions of the simulation, those of the object last: rad and m.
-        shown: values of :data:`OBSERVED`, by robomimic's names.
+        agent: ``(10 A,)`` where the tools of A arms are, and what their grippers were told last, as an action says it.
+        block: ``(Q,)`` all joint positions of the simulation, those of the objects last: rad and m.
+        shown: values of :attr:`RobomimicTask.observed`, by robomimic's names.
         coverage: 1 where the task is done, otherwise 0.
     """
 
@@ -62,9 +52,9 @@ def observation_values(state: ManipulationState) -> Mapping[str, Array]:
 
 
 class RobomimicEnv:
-    """A Panda at a table, 20 steps a second. The same seed and actions give the same states.
+    """A Panda or two at a table, 20 steps a second. The same seed and actions give the same states.
 
-    An action is a pose that the tool is to reach, in the world's frame, as in the demonstrations of Diffusion Policy
+    An action is a pose that each tool is to reach, in the world's frame, as in the demonstrations of Diffusion Policy
     (Chi et al., RSS 2023); robosuite's controller drives the arm there.
 
     Args:
@@ -82,7 +72,7 @@ class RobomimicEnv:
             raise BidError(f"{name}: drift is {drift:g}; valid is 0: what lies on the table stays there")
         self.task = TASKS[name]
         self._suite = _simulator(self.task)
-        self._gripper = -1.0
+        self._grippers = [-1.0] * self.task.arms
         self._drawing: Drawing | None = None
         self._drawn: Any = None
 
@@ -93,33 +83,38 @@ class RobomimicEnv:
         suite = self._suite
         suite.rng = np.random.default_rng(seed)
         suite.placement_initializer = None  # made anew, with these numbers
-        self._gripper = -1.0
+        self._grippers = [-1.0] * self.task.arms
         return self._state(suite.reset())
 
     def set_state(self, agent: ArrayLike, block: ArrayLike) -> ManipulationState:
         """Put everything somewhere, at rest. Raises BidError for other shapes or values that are not finite.
 
         Args:
-            agent: ``(10,)``; only what the gripper was told counts, the rest follows from the joints.
+            agent: ``(10 A,)``; only what the grippers were told counts, the rest follows from the joints.
             block: ``(Q,)`` as in :class:`ManipulationState`.
         """
         data = self._suite.sim.data
         joints = finite(self.task.name, "block", block, len(data.qpos))
-        self._gripper = float(finite(self.task.name, "agent", agent, ACTION)[GRIPPER])
+        poses = finite(self.task.name, "agent", agent, self.task.action_size).reshape(-1, POSE)
+        self._grippers = [float(pose[GRIPPER]) for pose in poses]
         data.qpos[:], data.qvel[:] = joints, 0.0
         self._suite.sim.forward()
         return self._state(self._suite._get_observations(force_update=True))
 
     def step(self, action: ArrayLike) -> ManipulationState:
-        """Drive the tool to ``action`` ``(10,)`` for 0.05 s; return the new state.
+        """Drive the tools to ``action`` ``(10 A,)`` for 0.05 s; return the new state.
 
         Raises:
-            BidError: ``action`` is not 10 finite numbers.
+            BidError: ``action`` is not that many finite numbers.
         """
-        wanted = finite(self.task.name, "action", action, ACTION)
-        turn = vector_from_matrix(matrix_from_6d(wanted[ROTATION]))
-        self._gripper = 1.0 if wanted[GRIPPER] > 0 else -1.0  # it opens or closes, at its own speed
-        shown, *_ = self._suite.step(np.concatenate([wanted[POSITION], turn, [self._gripper]]))
+        wanted = finite(self.task.name, "action", action, self.task.action_size).reshape(-1, POSE)
+        # A gripper opens or closes, at its own speed.
+        self._grippers = [1.0 if pose[GRIPPER] > 0 else -1.0 for pose in wanted]
+        told = list[Array]()
+        for pose, gripper in zip(wanted, self._grippers, strict=True):
+            turn = vector_from_matrix(matrix_from_6d(pose[ROTATION]))
+            told.append(np.concatenate([pose[POSITION], turn, [gripper]]))
+        shown, *_ = self._suite.step(np.concatenate(told))
         return self._state(shown)
 
     def picture(self, state: ManipulationState, size: int) -> NDArray[np.uint8]:
@@ -128,17 +123,18 @@ class RobomimicEnv:
         model, data = self._suite.sim.model._model, self._suite.sim.data._data
         if self._drawing is None or self._drawing.size != size or self._drawn is not model:
             self._drawing, self._drawn = Drawing(model, size, groups=(1,)), model
-        return self._drawing.picture(data, self.task.centre, VIEW)
+        return self._drawing.picture(data, self.task.centre, self.task.view)
 
     def _state(self, shown: Mapping[str, Any]) -> ManipulationState:
-        suite = self._suite
-        site = suite.robots[0].eef_site_id["right"]
-        turn = matrix_to_6d(np.array(suite.sim.data.site_xmat[site]).reshape(3, 3))
-        place = np.array(suite.sim.data.site_xpos[site])
+        suite, agent = self._suite, list[Array]()
+        for robot, gripper in zip(suite.robots, self._grippers, strict=True):
+            site = robot.eef_site_id["right"]
+            turn = matrix_to_6d(np.array(suite.sim.data.site_xmat[site]).reshape(3, 3))
+            agent.append(np.concatenate([np.array(suite.sim.data.site_xpos[site]), turn, [gripper]]))
         return ManipulationState(
-            agent=np.concatenate([place, turn, [self._gripper]]),
+            agent=np.concatenate(agent),
             block=np.array(suite.sim.data.qpos),
-            shown={ours: np.array(shown[theirs], dtype=np.float64) for ours, theirs in OBSERVED.items()},
+            shown={ours: np.array(shown[theirs], dtype=np.float64) for ours, theirs in self.task.observed.items()},
             coverage=float(suite._check_success()),
         )
 
@@ -161,7 +157,7 @@ def _simulator(task: RobomimicTask) -> Any:
         arm["input_type"], arm["input_ref_frame"] = "absolute", "world"
         return robosuite.make(
             task.environment,
-            robots="Panda",
+            robots=["Panda"] * task.arms,  # two face each other
             controller_configs=controllers,
             has_renderer=False,
             has_offscreen_renderer=False,

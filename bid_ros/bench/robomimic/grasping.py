@@ -24,11 +24,13 @@ class Grasp:
         place: of the object as it is now, m.
         yaws: turns of the tool, rad, at which its fingers close on the object as it is now.
         held: m; closed fingers that are further apart hold it.
+        paths: of :data:`PATHS`, on which nothing is in the way.
     """
 
     place: Callable[[ScriptedOperator], Array]
     yaws: Callable[[ScriptedOperator], Array]
     held: float
+    paths: tuple[str, ...] = PATHS
 
 
 def reachable(yaws: ArrayLike) -> Array:
@@ -62,7 +64,7 @@ def grasp(operator: ScriptedOperator, how: Grasp) -> Motion:
 
 def _approach(operator: ScriptedOperator, how: Grasp, yaw: float) -> Motion:
     """Come to the object on one of several paths."""
-    random, path = operator.random, operator.random.choice(PATHS)
+    random, path = operator.random, operator.random.choice(how.paths)
     yield from operator.wait(random.uniform(0.0, operator.skill.longest_pause))
     aside = random.uniform(0.05, 0.11)
     if path in ("left", "right"):

@@ -11,9 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.bench.robomimic.catalogue import RobomimicTask
-from bid_ros.bench.robomimic.env import RATE_HZ, ManipulationState
+from bid_ros.bench.robomimic.env import POSITION, RATE_HZ, ROTATION, ManipulationState
 from bid_ros.bench.skill import draw_skill
-from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
+from bid_ros.core.rotation import (
+    matrix_from_6d,
+    matrix_from_quaternion,
+    matrix_from_vector,
+    matrix_to_6d,
+    vector_from_matrix,
+)
 
 Array = NDArray[np.float64]
 Motion = Iterator[Array]
@@ -25,13 +31,19 @@ OPEN, CLOSED = -1.0, 1.0
 SETTLE_S: Final = 0.25  # by which the arm is behind its set-point
 
 
+def about_vertical(yaw: float) -> Array:
+    """Return the rotation ``(3, 3)`` by ``yaw``, rad, about the world's z axis."""
+    cosine, sine = np.cos(yaw), np.sin(yaw)
+    return np.array([[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]])
+
+
 class ScriptedOperator:
     """Holds the set-point of the tool and moves it. Its motions are generators of actions.
 
     Args:
         state: at the start of the episode.
         random: what differs from one operator to another, and within an episode, is drawn from it.
-        task: says where the object's place stands in what is observed.
+        task: says where the objects stand in what is observed.
 
     Attributes:
         state: the newest; whoever takes the actions sets it after each step.
@@ -41,9 +53,10 @@ class ScriptedOperator:
 
     def __init__(self, state: ManipulationState, random: np.random.Generator, task: RobomimicTask) -> None:
         self.state, self.random, self.skill = state, random, draw_skill(random)
-        self._at = task.object_at
+        self._at = {item.name: item.place_at for item in task.objects}
+        self._only = task.objects[0].name
         self._place = np.array(state.shown["robot0_eef_pos"])
-        self._yaw, self._gripper, self._shake = 0.0, OPEN, np.zeros(3)
+        self._yaw, self._lean, self._gripper, self._shake = 0.0, DOWN, OPEN, np.zeros(3)
 
     @property
     def place(self) -> Array:
@@ -56,14 +69,31 @@ class ScriptedOperator:
         return self._yaw
 
     @property
+    def turn(self) -> Array:
+        """``(3, 3)`` rotation of the set-point in the world."""
+        turn: Array = about_vertical(self._yaw) @ self._lean
+        return turn
+
+    @property
+    def tool_pose(self) -> tuple[Array, Array]:
+        """``(3,)`` and ``(3, 3)``: where the tool is, m, which follows the set-point, and its rotation."""
+        return np.asarray(self.state.agent[POSITION]), matrix_from_6d(self.state.agent[ROTATION])
+
+    def object_pose(self, name: str) -> tuple[Array, Array]:
+        """Return ``(3,)`` and ``(3, 3)``: where one of the task's objects is, m, and its rotation."""
+        at = self._at[name]
+        values = self.state.shown["object"][at : at + 7]
+        return np.asarray(values[:3]), matrix_from_quaternion(values[3:])
+
+    @property
     def object_place(self) -> Array:
-        """``(3,)`` where the object is, m."""
-        return np.asarray(self.state.shown["object"][self._at : self._at + 3])
+        """``(3,)`` where the object is, m; of a task with several, the first."""
+        return self.object_pose(self._only)[0]
 
     @property
     def object_heading(self) -> float:
         """Turn about the vertical, rad, of the object's x axis."""
-        axis = matrix_from_quaternion(self.state.shown["object"][self._at + 3 : self._at + 7])[:, 0]
+        axis = self.object_pose(self._only)[1][:, 0]
         return float(np.arctan2(axis[1], axis[0]))
 
     @property
@@ -72,23 +102,31 @@ class ScriptedOperator:
         fingers = self.state.shown["robot0_gripper_qpos"]
         return float(fingers[0] - fingers[1])
 
-    def move(self, goal: ArrayLike, yaw: float | None = None, pace: float = 1.0) -> Motion:
+    def move(
+        self, goal: ArrayLike, yaw: float | None = None, pace: float = 1.0, lean: ArrayLike | None = None
+    ) -> Motion:
         """Move the set-point in a straight line, starting and stopping softly.
 
         Args:
             goal: ``(3,)`` m.
             yaw: rad at the end; None: as it is.
             pace: factor on the operator's speeds.
+            lean: ``(3, 3)`` rotation of the tool at the end, before its turn by ``yaw``; None: as it is. It is
+                :data:`DOWN` at first.
         """
-        start, first = self._place, self._yaw
+        start, first, upright = self._place, self._yaw, self._lean
         end, last = np.asarray(goal, dtype=np.float64), self._yaw if yaw is None else yaw
-        way, turn = float(np.linalg.norm(end - start)), abs(last - first)
+        tilt = None if lean is None else vector_from_matrix(np.asarray(lean) @ upright.T)
+        turn = abs(last - first) + (0.0 if tilt is None else float(np.linalg.norm(tilt)))
+        way = float(np.linalg.norm(end - start))
         seconds = max(way / self.skill.speed, turn / self.skill.turn_speed) / pace
         steps = max(1, round(1.3 * seconds * RATE_HZ))  # a soft start and stop take longer at the same speed
         for step in range(1, steps + 1):
             share = step / steps
             share = share * share * (3 - 2 * share)
             self._place, self._yaw = start + share * (end - start), first + share * (last - first)
+            if tilt is not None:
+                self._lean = matrix_from_vector(share * tilt) @ upright
             yield self._action()
 
     def wait(self, seconds: float) -> Motion:
@@ -109,6 +147,4 @@ class ScriptedOperator:
     def _action(self) -> Array:
         # Correlated over a third of a second, as a hand shakes.
         self._shake = 0.85 * self._shake + self.random.normal(0.0, 0.53 * self.skill.tremor, 3)
-        cosine, sine = np.cos(self._yaw), np.sin(self._yaw)
-        turn = np.array([[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]]) @ DOWN
-        return np.concatenate([self._place + self._shake, matrix_to_6d(turn), [self._gripper]])
+        return np.concatenate([self._place + self._shake, matrix_to_6d(self.turn), [self._gripper]])

@@ -90,6 +90,54 @@ def test_poses_stay_what_they_are(tmp_path, task, version, arm):
     np.testing.assert_allclose(dataset.actions[0], [0.1, -0.1, 0.9, 1, 0, 0, 0, -1, 0, 1], atol=1e-12)
 
 
+def write_two_arms(path, actions, frame):
+    """Write one demonstration of Transport, of two arms that face each other along y."""
+    about = settings(name="TwoArmTransport", **({"input_ref_frame": frame} if frame else {}))
+    about["env_kwargs"]["robots"] = ["Panda", "Panda"]
+    places, lying = np.array([[0.0, -0.3, 1.1], [0.0, 0.3, 1.1]]), np.array([0.0, 0.0, 0.0, 1.0])
+    payload, trash, lid = np.array([0.2, -0.4, 0.8]), np.array([-0.2, 0.4, 0.8]), np.array([0.2, -0.4, 1.0])
+    ways = [payload - places[0], lid - places[0], payload - places[1], trash - places[1]]
+    row = np.concatenate([payload, lying, trash, lying, lid, lying, np.zeros(8), *ways])
+    rows = len(actions)
+    with h5py.File(path, "w") as file:
+        data = file.create_group("data")
+        data.attrs["env_args"], data.attrs["total"] = json.dumps(about), rows
+        demo = data.create_group("demo_0")
+        demo.attrs["num_samples"] = rows
+        demo["actions"], demo["obs/object"] = actions, np.tile(row, (rows, 1))
+        for arm in range(2):
+            demo[f"obs/robot{arm}_eef_pos"] = np.tile(places[arm], (rows, 1))
+            demo[f"obs/robot{arm}_eef_quat"] = np.tile(DOWN, (rows, 1))
+            demo[f"obs/robot{arm}_gripper_qpos"] = np.tile([0.04, -0.04], (rows, 1))
+        demo["states"], demo["rewards"], demo["dones"] = np.zeros((rows, 32)), np.zeros(rows), np.zeros(rows)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("frame", "first", "second"),
+    [
+        ("world", [0.05, 0.0, 0.0], [0.05, 0.0, 0.0]),
+        ("base", [0.0, 0.05, 0.0], [0.0, -0.05, 0.0]),
+        ("", [0.0, 0.05, 0.0], [0.0, -0.05, 0.0]),  # robosuite 1.5's default
+    ],
+)
+def test_two_arms_have_a_pose_each(root, tmp_path, frame, first, second):
+    actions = np.zeros((4, 14))
+    actions[:, [0, 7]], actions[:, [6, 13]] = 1.0, [-1.0, 1.0]
+    task = load_task(root / "config" / "transport.yaml")
+    dataset = human_dataset(write_two_arms(tmp_path / "low_dim.hdf5", actions, frame), task)
+    assert dataset.actions.shape == (4, 20)
+    np.testing.assert_allclose(dataset.actions[0, :3] - [0.0, -0.3, 1.1], first, atol=1e-12)
+    np.testing.assert_allclose(dataset.actions[0, 10:13] - [0.0, 0.3, 1.1], second, atol=1e-12)
+    assert dataset.actions[0, [9, 19]].tolist() == [-1.0, 1.0]
+
+
+def test_a_file_of_one_arm_is_not_of_two(root, tmp_path):
+    path = write_two_arms(tmp_path / "low_dim.hdf5", np.zeros((4, 7)), "world")
+    with pytest.raises(RecordingError, match=r"actions are \(7,\); valid is \(14,\)"):
+        human_dataset(path, load_task(root / "config" / "transport.yaml"))
+
+
 def test_one_command_makes_the_data_set_that_training_takes(tmp_path, task, capsys):
     file, out = write(tmp_path / "low_dim_v15.hdf5", settings(), steps()), tmp_path / "lift.npz"
     assert main(["bench", "data", str(file), "--task", "lift", "--out", str(out)]) == 0
@@ -130,7 +178,7 @@ def no_settings(file):
         (
             settings(),
             other_way,
-            "in demo 1 'object' does not hold the vector from tool to object where it is expected",
+            "in demo 1 'object' does not hold the vector from tool to cube where it is expected",
         ),
         (settings(), no_settings, "does not say what made it"),
     ],

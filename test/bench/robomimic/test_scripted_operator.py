@@ -8,9 +8,15 @@ import pytest
 from bid_ros.bench.robomimic.catalogue import LIFT, TASKS
 from bid_ros.bench.robomimic.env import ManipulationState
 from bid_ros.bench.robomimic.lift import lift
-from bid_ros.bench.robomimic.scripted_operator import CLOSED, DOWN, OPEN, ScriptedOperator
+from bid_ros.bench.robomimic.scripted_operator import (
+    CLOSED,
+    DOWN,
+    OPEN,
+    ScriptedOperator,
+    about_vertical,
+)
 from bid_ros.bench.skill import draw_skill
-from bid_ros.core.rotation import matrix_from_6d
+from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, vector_from_matrix
 
 START = np.array([-0.1, 0.0, 1.0])
 CUBE = np.array([0.02, -0.01, 0.82])
@@ -56,6 +62,20 @@ def test_a_move_goes_softly_from_the_start_to_the_goal():
     np.testing.assert_allclose(
         turn @ DOWN.T, [[np.cos(0.5), -np.sin(0.5), 0], [np.sin(0.5), np.cos(0.5), 0], [0, 0, 1]]
     )
+
+
+def test_a_hand_leans_as_it_turns_and_keeps_its_lean():
+    one = operator()
+    lean = DOWN @ matrix_from_vector([-0.5, 0.0, 0.0])
+    actions = np.array(list(one.move(START, 0.4, 1.0, lean)))
+    np.testing.assert_allclose(matrix_from_6d(actions[-1, 3:9]), about_vertical(0.4) @ lean, atol=1e-12)
+    found = matrix_from_6d(actions[:, 3:9])
+    turns = np.linalg.norm(vector_from_matrix(found[1:] @ found[:-1].mT), axis=1)
+    assert turns.max() * 20 < 1.5 * one.skill.turn_speed, "it turns no faster than this operator does"
+    list(one.move(START + 0.1, -0.2))
+    np.testing.assert_allclose(one.turn, about_vertical(-0.2) @ lean, atol=1e-12)
+    list(one.move(START, 0.0, 1.0, DOWN))
+    np.testing.assert_allclose(one.turn, DOWN, atol=1e-12)
 
 
 def test_operators_differ_in_speed_skill_and_pauses():
