@@ -12,9 +12,9 @@ def add_correct(parts: Any) -> None:
     parser = parts.add_parser(
         "correct",
         help="train a head that corrects the actions of old decisions",
-        description="Train a small network that corrects each action of a chunk by what was observed since the chunk\n"
-        "was decided (A2C2). The policy stays as it is. bid bench uses the head: --correction FOLDER. The policy node\n"
-        "does not use it.",
+        description="Train a small network that corrects each action of a chunk by what was observed\n"
+        "since the chunk was decided (A2C2). The policy stays as it is. bid bench uses the head:\n"
+        "--correction FOLDER. The policy node does not use it.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("bundle", help="bundle folder of a diffusion policy or a flow")
