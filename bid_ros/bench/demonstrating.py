@@ -1,12 +1,14 @@
 """Demonstrations of scripted operators, as data sets: one after the other, as many as are wanted."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.bench.demonstrations import as_dataset
+from bid_ros.bench.scene import Environment
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.recording.dataset import Dataset, joined
@@ -22,6 +24,16 @@ LABEL: Final = "scripted"
 STREAM: Final = 7  # of an operator's random numbers beside those of the scene
 
 
+class Performer(Protocol):
+    """Whoever acts by a script.
+
+    Attributes:
+        state: the newest.
+    """
+
+    state: Any
+
+
 def demonstration(task: Task, seed: int, shown: Sequence[Mapping[str, Array]], actions: Sequence[Array]) -> Dataset:
     """Return one episode as a data set.
 
@@ -31,17 +43,42 @@ def demonstration(task: Task, seed: int, shown: Sequence[Mapping[str, Array]], a
         shown: what was seen at each step, by feature.
         actions: that followed, one for each step.
     """
-    rows = len(actions)
-    return Dataset(
-        observations={name: np.array([row[name] for row in shown]) for name in shown[0]},
-        actions=np.array(actions),
-        stamps_ns=np.arange(rows, dtype=np.int64) * task.dt_ns,
-        episode_ends=np.array([rows], dtype=np.int64),
-        labels=(LABEL,),
-        seeds=np.array([seed], dtype=np.uint64),
-        task=task.name,
-        task_signature=task.signature(),
-    )
+    rows = np.arange(len(actions), dtype=np.int64)
+    observations = {name: np.array([row[name] for row in shown]) for name in shown[0]}
+    return as_dataset(task, observations, np.array(actions), np.array([len(rows)]), rows, LABEL, [seed])
+
+
+def performed(
+    env: Environment,
+    task: Task,
+    seed: int,
+    operator: Performer,
+    script: Iterator[Array],
+    observe: Callable[[Any], Mapping[str, Array]],
+    done: Callable[[Any], bool],
+) -> Dataset | None:
+    """Let an operator act; return the demonstration. None: it was not done within the time of an episode.
+
+    Row ``t`` holds what was seen at step ``t`` and the action that followed. Nothing is recorded after the script.
+
+    Args:
+        env: the world.
+        task: what the rows are of.
+        seed: of the scene and of the operator.
+        operator: is given each new state.
+        script: its actions ``(D,)``, one a step.
+        observe: from a state to the newest value of every observed feature.
+        done: whether the task is done in a state; once is enough.
+    """
+    shown, actions, reached = list[Mapping[str, Array]](), list[Array](), False
+    for action in script:
+        if len(actions) >= task.episode_timeout * task.rate_hz:
+            return None
+        shown.append(observe(operator.state))
+        actions.append(action)
+        operator.state = env.step(action)
+        reached = reached or done(operator.state)
+    return demonstration(task, seed, shown, actions) if reached else None
 
 
 def record(name: str, attempt: Attempt, count: int, out: Path, progress: Callable[[int, int], object]) -> Dataset:

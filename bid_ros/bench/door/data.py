@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.bench.demonstrations import read_arrays
+from bid_ros.bench.demonstrations import as_dataset, read_arrays
 from bid_ros.bench.door.env import ACTUATORS, features
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
@@ -35,16 +35,8 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
         raise RecordingError(f"door data has {RATE_HZ:g} rows a second; task '{task.name}' has {task.rate_hz:g}")
     shown, ends = arrays["observation"].astype(np.float64), arrays["episode_ends"].astype(np.int64)
     try:
-        dataset = Dataset(
-            observations=features(shown),
-            actions=np.clip(arrays["action"].astype(np.float64), -1.0, 1.0),
-            stamps_ns=np.arange(len(shown), dtype=np.int64) * task.dt_ns,
-            episode_ends=ends,
-            labels=("human",) * len(ends),
-            seeds=np.arange(len(ends), dtype=np.uint64),
-            task=task.name,
-            task_signature=task.signature(),
-        )
+        actions = np.clip(arrays["action"].astype(np.float64), -1.0, 1.0)
+        dataset = as_dataset(task, features(shown), actions, ends, np.arange(len(shown), dtype=np.int64))
         dataset.validate(task)
     except RecordingError as error:
         raise RecordingError(f"door data {path}: {error}") from error

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.bench.demonstrations import joined_episodes
 from bid_ros.bench.kitchen.catalogue import ARM, OBJECTS
 from bid_ros.bench.kitchen.env import RATE_HZ, features
 from bid_ros.core.errors import RecordingError
@@ -50,22 +51,10 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
         episodes = [_of_log(log) for log in logs]
     else:
         raise RecordingError(f"kitchen data {path}: no folder with logs ({LOGS}) or with {', '.join(ARRAYS)}")
-    lengths = [len(actions) for _, actions in episodes]
     try:
-        dataset = Dataset(
-            observations=features(np.concatenate([shown for shown, _ in episodes])),
-            actions=np.concatenate([actions for _, actions in episodes]),
-            stamps_ns=np.concatenate([np.arange(rows, dtype=np.int64) * task.dt_ns for rows in lengths]),
-            episode_ends=np.cumsum(lengths, dtype=np.int64),
-            labels=("human",) * len(lengths),
-            seeds=np.arange(len(lengths), dtype=np.uint64),
-            task=task.name,
-            task_signature=task.signature(),
-        )
-        dataset.validate(task)
+        return joined_episodes(task, [features(shown) for shown, _ in episodes], [actions for _, actions in episodes])
     except RecordingError as error:
         raise RecordingError(f"kitchen data {path}: {error}") from error
-    return dataset
 
 
 def _of_log(path: Path) -> tuple[Array, Array]:

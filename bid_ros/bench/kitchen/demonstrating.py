@@ -5,13 +5,13 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.bench.demonstrating import STREAM, demonstration
+from bid_ros.bench.demonstrating import STREAM, performed
 from bid_ros.bench.kitchen.arm import KitchenArm
 from bid_ros.bench.kitchen.cabinets import hinge_cabinet, microwave, slide_cabinet
 from bid_ros.bench.kitchen.catalogue import EPISODE_GOALS, GOALS
-from bid_ros.bench.kitchen.env import RATE_HZ, KitchenEnv, observation_values
+from bid_ros.bench.kitchen.env import KitchenEnv, observation_values
 from bid_ros.bench.kitchen.kettle import kettle
-from bid_ros.bench.kitchen.scripted_operator import Array, KitchenOperator, Motion
+from bid_ros.bench.kitchen.scripted_operator import KitchenOperator, Motion
 from bid_ros.bench.kitchen.switches import bottom_burner, light_switch, top_burner
 from bid_ros.core.task import Task
 from bid_ros.recording.dataset import Dataset
@@ -53,8 +53,6 @@ def do_goals(operator: KitchenOperator, names: tuple[str, ...]) -> Motion:
 def demonstrate(env: KitchenEnv, task: Task, seed: int) -> Dataset | None:
     """Return one demonstration. None: the operator did not succeed within the time of an episode.
 
-    Row ``t`` holds what was seen at step ``t`` and the action that followed. Nothing is recorded after the script.
-
     Args:
         env: the world.
         task: what its rows are of.
@@ -64,12 +62,5 @@ def demonstrate(env: KitchenEnv, task: Task, seed: int) -> Dataset | None:
     random = np.random.default_rng((seed, STREAM))
     names = draw_goals(random)
     operator = KitchenOperator(state, random, KitchenArm(env.physics))
-    shown: list[Mapping[str, Array]] = []
-    actions: list[Array] = []
-    for action in do_goals(operator, names):
-        if len(actions) >= task.episode_timeout * RATE_HZ:
-            return None
-        shown.append(observation_values(state))
-        actions.append(action)
-        operator.state = state = env.step(action)
-    return demonstration(task, seed, shown, actions) if set(names) <= set(state.done) else None
+    script = do_goals(operator, names)
+    return performed(env, task, seed, operator, script, observation_values, lambda now: set(names) <= set(now.done))

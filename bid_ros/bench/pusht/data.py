@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.bench.demonstrations import read_arrays
+from bid_ros.bench.demonstrations import as_dataset, read_arrays
 from bid_ros.bench.pusht.env import PushTState, keypoints
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
@@ -48,18 +48,9 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
     if task.rate_hz != RATE_HZ:
         raise RecordingError(f"Push-T data has {RATE_HZ:g} rows a second; task '{task.name}' has {task.rate_hz:g}")
     state, ends = arrays["state"].astype(np.float64), arrays["episode_ends"].astype(np.int64)
-    rows, episodes = len(state), len(ends)
     try:
-        dataset = Dataset(
-            observations=_features(state[:, :2], keypoints(state[:, 2:5])),
-            actions=arrays["action"].astype(np.float64),
-            stamps_ns=np.arange(rows, dtype=np.int64) * task.dt_ns,
-            episode_ends=ends,
-            labels=("human",) * episodes,
-            seeds=np.arange(episodes, dtype=np.uint64),
-            task=task.name,
-            task_signature=task.signature(),
-        )
+        seen, actions = _features(state[:, :2], keypoints(state[:, 2:5])), arrays["action"].astype(np.float64)
+        dataset = as_dataset(task, seen, actions, ends, np.arange(len(state), dtype=np.int64))
         dataset.validate(task)
     except RecordingError as error:
         raise RecordingError(f"Push-T data {path}: {error}") from error

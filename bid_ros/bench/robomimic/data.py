@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.bench.demonstrations import joined_episodes
 from bid_ros.bench.robomimic.catalogue import TASKS, RobomimicTask
 from bid_ros.bench.robomimic.env import RATE_HZ
 from bid_ros.core.errors import RecordingError
@@ -90,19 +91,7 @@ def _joined(source: RobomimicSource, form: str, task: Task) -> Dataset:
             _poses(shown, arm, steps[:, STEP * arm :][:, :STEP], form, yaw) for arm, yaw in enumerate(about.facing)
         ]
         actions.append(np.concatenate(poses, axis=1))
-    lengths = [len(item) for item in actions]
-    dataset = Dataset(
-        observations={name: np.concatenate([shown[name] for shown in seen]) for name in about.observed},
-        actions=np.concatenate(actions),
-        stamps_ns=np.concatenate([np.arange(rows, dtype=np.int64) * task.dt_ns for rows in lengths]),
-        episode_ends=np.cumsum(lengths, dtype=np.int64),
-        labels=("human",) * len(lengths),
-        seeds=np.arange(len(lengths), dtype=np.uint64),
-        task=task.name,
-        task_signature=task.signature(),
-    )
-    dataset.validate(task)
-    return dataset
+    return joined_episodes(task, seen, actions)
 
 
 def _poses(shown: Mapping[str, Array], arm: int, actions: Array, form: str, facing: float) -> Array:

@@ -5,12 +5,12 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.bench.demonstrating import STREAM, demonstration
+from bid_ros.bench.demonstrating import STREAM, performed
 from bid_ros.bench.robomimic.can import can
 from bid_ros.bench.robomimic.catalogue import CAN, LIFT, SQUARE, TOOL_HANG
-from bid_ros.bench.robomimic.env import RATE_HZ, RobomimicEnv
+from bid_ros.bench.robomimic.env import RobomimicEnv, observation_values
 from bid_ros.bench.robomimic.lift import lift
-from bid_ros.bench.robomimic.scripted_operator import Array, Motion, ScriptedOperator
+from bid_ros.bench.robomimic.scripted_operator import Motion, ScriptedOperator
 from bid_ros.bench.robomimic.square import square
 from bid_ros.bench.robomimic.tool_hang import tool_hang
 from bid_ros.core.task import Task
@@ -27,8 +27,6 @@ SCRIPTS: Final[Mapping[str, Callable[[ScriptedOperator], Motion]]] = {
 def demonstrate(env: RobomimicEnv, task: Task, seed: int) -> Dataset | None:
     """Return one demonstration. None: the operator did not succeed within the time of an episode.
 
-    Row ``t`` holds what was seen at step ``t`` and the action that followed. Nothing is recorded after the script.
-
     Args:
         env: the world.
         task: what its rows are of.
@@ -36,14 +34,5 @@ def demonstrate(env: RobomimicEnv, task: Task, seed: int) -> Dataset | None:
     """
     state = env.reset(seed)
     operator = ScriptedOperator(state, np.random.default_rng((seed, STREAM)), env.task)
-    shown: list[Mapping[str, Array]] = []
-    actions: list[Array] = []
-    done = False
-    for action in SCRIPTS[env.task.name](operator):
-        if len(actions) >= task.episode_timeout * RATE_HZ:
-            return None
-        shown.append(state.shown)
-        actions.append(action)
-        operator.state = state = env.step(action)
-        done = done or state.coverage >= 1.0
-    return demonstration(task, seed, shown, actions) if done else None
+    script = SCRIPTS[env.task.name](operator)
+    return performed(env, task, seed, operator, script, observation_values, lambda now: now.coverage >= 1.0)
