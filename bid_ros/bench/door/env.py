@@ -1,17 +1,14 @@
 """The door of Adroit (Rajeswaran et al., RSS 2018), as gymnasium-robotics simulates it: ``AdroitHandDoor-v1``."""
 
-import warnings
 from collections.abc import Mapping
-from contextlib import redirect_stderr
 from dataclasses import dataclass
 from functools import cache
-from io import StringIO
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bid_ros.bench.checks import check_simulator, finite
+from bid_ros.bench.checks import finite, robotics_environment
 from bid_ros.bench.drawing import Drawing
 from bid_ros.core.errors import BidError
 
@@ -75,7 +72,7 @@ class DoorEnv:
     def __init__(self, drift: float = 0.0) -> None:
         if drift:
             raise BidError(f"door: drift is {drift:g}; valid is 0: a door stays in its frame")
-        self._gym = _simulator()
+        self._gym = robotics_environment("door", NAME)
         self._drawing: Drawing | None = None
 
     def reset(self, seed: int) -> DoorState:
@@ -118,22 +115,6 @@ class DoorEnv:
         frame = gym.model.body_pos[gym.door_body_id].ravel()
         block = np.array([joints[-1], joints[-2], *frame])
         return DoorState(agent, block, np.array(shown), float(np.clip(joints[-2] / OPEN, 0.0, 1.0)))
-
-
-def _simulator() -> Any:
-    """Return the environment without its wrappers; imported here, so that only the bench needs it.
-
-    Raises:
-        BidError: it is not installed.
-    """
-    check_simulator("door", "gymnasium_robotics", NAME)
-    with redirect_stderr(StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its reward changed within a version: nobody reads it here
-        import gymnasium
-        import gymnasium_robotics
-
-        gymnasium.register_envs(gymnasium_robotics)
-        return gymnasium.make(NAME).unwrapped
 
 
 @cache

@@ -1,19 +1,16 @@
 """Franka Kitchen in gymnasium-robotics, ``FrankaKitchen-v1``: joint targets as actions, positions without noise."""
 
-import warnings
 from collections.abc import Mapping
-from contextlib import redirect_stderr
 from dataclasses import dataclass
 from functools import cache
-from io import StringIO
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bid_ros.bench.checks import check_simulator, finite
+from bid_ros.bench.checks import finite, robotics_environment
 from bid_ros.bench.drawing import Drawing
-from bid_ros.bench.kitchen.catalogue import ARM, EPISODE_GOALS, GOALS, OBJECTS
+from bid_ros.bench.kitchen.catalogue import ARM, EPISODE_GOALS, GOALS, KITCHEN, OBJECTS
 from bid_ros.core.errors import BidError
 
 Array = NDArray[np.float64]
@@ -83,7 +80,7 @@ class KitchenEnv:
     def __init__(self, drift: float = 0.0) -> None:
         if drift:
             raise BidError(f"kitchen: drift is {drift:g}; valid is 0: a kitchen stays where it is")
-        self._gym = _simulator()
+        self._gym = robotics_environment(KITCHEN, NAME)
         self._done: list[str] = []
         self._drawing: Drawing | None = None
 
@@ -143,22 +140,6 @@ class KitchenEnv:
         objects = positions[ARM:]
         self._done += [name for name, goal in GOALS.items() if name not in self._done and goal.done(objects)]
         return KitchenState(positions[:ARM], objects, tuple(self._done), min(len(self._done) / EPISODE_GOALS, 1.0))
-
-
-def _simulator() -> Any:
-    """Return the environment without its wrappers; imported here, so that only the bench needs it.
-
-    Raises:
-        BidError: it is not installed.
-    """
-    check_simulator("kitchen", "gymnasium_robotics", NAME)
-    with redirect_stderr(StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import gymnasium
-        import gymnasium_robotics
-
-        gymnasium.register_envs(gymnasium_robotics)
-        return gymnasium.make(NAME).unwrapped
 
 
 @cache
