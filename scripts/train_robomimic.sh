@@ -16,7 +16,7 @@ if [ -n "$demonstrations" ]; then
 else
   [ -f "$out/dataset.npz" ] || "$simulating" bench demos "$task" --out "$out/dataset.npz"
 fi
-# Actions are poses in the world's frame, as published.
+# Actions are poses in the world's frame, as published; those of the kitchen are joints.
 "$bid" train "$out/dataset.npz" --task "$task" --out "$out/training" --steps "$steps" --batch 256 \
   --set network.condition=256 action_reference=base
 "$bid" policy export "$out/training" --task "$task" --out "models/$task" --sampling-steps 6

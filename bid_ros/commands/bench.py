@@ -21,7 +21,10 @@ from bid_ros.decoding import TERMS, VARIANTS, DecoderConfig, decoder_names
 
 _USUAL: Final = ("metric", "trim", "mode_size", "decay", "ema_weight", "warm_start")
 PUSHT, DOOR = "pusht", "door"
-_SCRIPTS: Final = {KITCHEN: "scripts/train_kitchen.sh"} | {name: f"scripts/train_robomimic.sh {name}" for name in TASKS}
+_OF_PEOPLE: Final = " low_dim_v15.hdf5, which holds demonstrations by people"
+_SCRIPTS: Final = {KITCHEN: "scripts/train_kitchen.sh"} | {
+    name: f"scripts/train_robomimic.sh {name}{'' if task.scripted else _OF_PEOPLE}" for name, task in TASKS.items()
+}
 
 
 def add_parser(verbs: Any) -> None:
@@ -138,8 +141,6 @@ def _shipped(name: str) -> str:
     except BidError as error:
         script = _SCRIPTS.get(name)
         how = f"make one with: {script}" if script else "valid is --bundle FOLDER"
-        if name in TASKS and not TASKS[name].scripted:
-            how += " low_dim_v15.hdf5, which holds demonstrations by people"
         raise BidError(f"the bench {name} has no policy: {error}; {how}") from error
     return folder
 

@@ -9,9 +9,6 @@ is it knows the demonstrated action, and in a closed loop it goes on as it is. O
 
 import hashlib
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -24,6 +21,7 @@ from torch import nn
 from tqdm import tqdm
 
 from bid_ros.core.errors import BidError, BundleError
+from bid_ros.core.files import replacing
 from bid_ros.core.observation import Observation
 from bid_ros.core.settings import Count, Positive, settings
 from bid_ros.core.task import Task
@@ -251,16 +249,6 @@ def _errors(network: CorrectionNetwork, pairs: _Pairs, windows: NDArray[np.int64
     return float(missing.square().mean().sqrt()), float(left.square().mean().sqrt())
 
 
-@contextmanager
-def _beside(out: Path) -> Iterator[Path]:
-    """Give a folder beside ``out`` whose files take the place of those in it, unless the block raises."""
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as new:
-        yield Path(new)
-        for name in (GRAPH, ABOUT):
-            Path(new, name).replace(out / name)
-
-
 def _write(
     network: CorrectionNetwork,
     out: Path,
@@ -285,8 +273,8 @@ def _write(
         "commit": source_commit(),
         "command": command_line(),
     }
-    with _beside(out) as new:
-        export_graph(network, feeds, new / GRAPH, "correction", {name: {0: "rows"} for name in (*feeds, "correction")})
-        digest = hashlib.sha256((new / GRAPH).read_bytes()).hexdigest()
-        found = CorrectionAbout(FORMAT, bundle.sha256, task.signature(), digest, tuple(centre.tolist()), about)
-        found.write(new / ABOUT)
+    with replacing(out / GRAPH) as part:
+        export_graph(network, feeds, part, "correction", {name: {0: "rows"} for name in (*feeds, "correction")})
+        digest = hashlib.sha256(part.read_bytes()).hexdigest()
+    found = CorrectionAbout(FORMAT, bundle.sha256, task.signature(), digest, tuple(centre.tolist()), about)
+    found.write(out / ABOUT)

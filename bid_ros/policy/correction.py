@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.core.errors import BundleError
+from bid_ros.core.files import replace_text
 from bid_ros.core.settings import parse_settings, settings
 from bid_ros.core.task import Task
 from bid_ros.policy.base import Array, Bundle
@@ -57,8 +58,8 @@ class CorrectionAbout:
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
-        """Write the file."""
-        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        """Write the file, as a whole or not at all."""
+        replace_text(path, json.dumps(asdict(self), indent=1) + "\n")
 
 
 def place_in_chunk(rows: ArrayLike, ahead: int) -> NDArray[np.float32]:
