@@ -66,6 +66,8 @@ class EpisodeMeasures:
         means: mean of each measure over the decisions, by decoder.
         errors: ``(K,)`` mean distance to the demonstration at each step of the horizon, by decoder.
         jerk: of what was demonstrated, as the measure of this name.
+        policy: mean over the decisions of what N samples of the policy show, whatever the decoder: see
+            :meth:`JudgedDecision.of_samples`.
     """
 
     label: str
@@ -75,6 +77,7 @@ class EpisodeMeasures:
     means: dict[str, dict[str, float]] = field(default_factory=dict)
     errors: dict[str, list[float]] = field(default_factory=dict)
     jerk: float = 0.0
+    policy: dict[str, float] = field(default_factory=dict)
 
 
 class Evaluation:
@@ -124,6 +127,7 @@ class Evaluation:
         errors: dict[str, list[Array]] = {name: [] for name in self._makers}
         before: dict[str, Array | None] = dict.fromkeys(self._makers)
         firsts: dict[str, list[Array]] = {name: [] for name in self._makers}
+        pools: list[dict[str, float]] = []
         for maker in self._makers.values():
             maker.reset(number)
         actions = np.asarray(episode.actions, dtype=np.float64)
@@ -134,6 +138,7 @@ class Evaluation:
             observation = observed(episode, row, self._task, self._history)
             strong, weak = self._pool(observation)
             moment = JudgedDecision(self._scale, actions[row:], strong, weak)
+            pools.append(moment.of_samples(strong))
             for name, maker in self._makers.items():
                 found, apart, chosen = self._decide(maker, observation, moment, before[name])
                 measured[name].append(found)
@@ -147,7 +152,7 @@ class Evaluation:
         done = EpisodeMeasures(episode.label, int(episode.seed), episode.success, episode.rows)
         done.means = {name: _means(items) | {"jerk": self._jerk(firsts[name])} for name, items in measured.items()}
         done.errors = {name: _by_step(rows) for name, rows in errors.items()}
-        done.jerk = self._jerk(actions)
+        done.jerk, done.policy = self._jerk(actions), _means(pools)
         return done
 
     def _pool(self, observation: Observation) -> tuple[Array, Array | None]:

@@ -22,6 +22,7 @@ MEASURES: Final = {
     "covered": "share of decisions in which one of its samples is nearer than a quarter of a spread",
     "spread": "standard deviation of its samples, mean over the horizon",
     "modes": "groups of its samples that lie further apart than a change of strategy",
+    "disagreement": "share of pairs of its samples that lie further apart than a change of strategy",
     "coherence": "distance to the decision before, where both speak of the same instants",
     "switch": "share of decisions that change the strategy",
     "backward": "backward loss: as coherence, but each step counts half as much as the one before it",
@@ -83,7 +84,7 @@ class JudgedDecision:
         known = min(len(chosen), len(self._future))
         errors = self._scale.distances(chosen[:known], self._future[:known])
         found = {"error": float(errors.mean()), "first": float(errors[0]), "last": float(errors[-1])}
-        found |= self._of_samples(samples)
+        found |= self.of_samples(samples)
         found["gain"] = found["random"] - found["error"]
         if before is not None and len(before):
             shared = min(len(before), len(chosen))
@@ -96,8 +97,8 @@ class JudgedDecision:
         found["forward"] = self._forward(self._scale.scaled(chosen))
         return found | more, errors
 
-    def _of_samples(self, samples: Array) -> dict[str, float]:
-        """Return what the samples say, whichever is chosen. Decoders that ask for the same have the same samples."""
+    def of_samples(self, samples: Array) -> dict[str, float]:
+        """Return what samples ``(M, K, D)`` say, whichever is chosen. Decoders that ask for the same have the same."""
         key = samples.tobytes()
         if key not in self._known:
             known = min(samples.shape[1], len(self._future))
@@ -108,7 +109,7 @@ class JudgedDecision:
                 "best": nearest,
                 "covered": float(nearest < COVERED),
                 "spread": float(np.sqrt(np.mean((samples.std(axis=0) / self._scale.spread) ** 2))),
-                "modes": float(modes(self._scale.scaled(samples))),
+                **strategies(self._scale.scaled(samples)),
             }
         return self._known[key]
 
@@ -117,20 +118,26 @@ class JudgedDecision:
         return near if self._weak is None else near - _nearer_half(chosen, self._weak)
 
 
-def modes(samples: Array) -> int:
-    """Return the number of modes of scaled samples ``(N, K, D)``, at least 1.
+def strategies(samples: Array) -> dict[str, float]:
+    """Return how many strategies scaled samples ``(N, K, D)`` show: the measures ``modes`` and ``disagreement``.
 
-    Samples belong together if they are not further apart than a change of strategy, as average linkage joins them. A
-    group counts from an eighth of the samples on.
+    A mode has samples that are not further apart than a change of strategy, as average linkage joins them. It counts
+    from an eighth of the samples on, and there is at least one.
     """
+    apart = pair_distances(samples, samples, "l2") / samples.shape[1]
+    pairs = apart[np.triu_indices(len(apart), 1)]
+    return {"modes": float(_modes(apart)), "disagreement": float((pairs > SWITCH_SHARE).mean()) if len(pairs) else 0.0}
+
+
+def _modes(apart: Array) -> int:
+    """Return the number of modes of N samples, of which ``(N, N)`` are the distances."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    if len(samples) < 2:
+    if len(apart) < 2:
         return 1
-    apart = pair_distances(samples, samples, "l2") / samples.shape[1]
     owner = fcluster(linkage(squareform(apart, checks=False), "average"), SWITCH_SHARE, "distance")
-    return max(1, int((np.bincount(owner)[1:] * SMALLEST_MODE >= len(samples)).sum()))
+    return max(1, int((np.bincount(owner)[1:] * SMALLEST_MODE >= len(apart)).sum()))
 
 
 def _nearer_half(chosen: Array, others: Array, itself: bool = False) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bid_ros.evaluation.measures import JudgedDecision, Scale, modes
+from bid_ros.evaluation.measures import JudgedDecision, Scale, strategies
 
 SCALE = Scale(np.array([1.0, 2.0]))
 STILL = np.zeros((4, 2))
@@ -75,11 +75,18 @@ def test_the_forward_loss_is_small_near_strong_and_far_from_weak_samples():
     assert blend == pytest.approx((0.5 + 0.5) / 2 / np.sqrt(2)), "no sample is the blend; without weak ones none repel"
 
 
-def test_modes_are_groups_further_apart_than_a_change_of_strategy():
-    def cloud(*centres):
-        return SCALE.scaled(np.stack([right(centre) for centre in centres]))
+def shown(*centres):
+    found = strategies(SCALE.scaled(np.stack([right(centre) for centre in centres])))
+    return found["modes"], found["disagreement"]
 
-    assert modes(cloud(0, 0.1, 0.2, 0.1)) == 1
-    assert modes(cloud(0, 0.1, 5, 5.1, 0, 0.1, 9, 9.1)) == 3
-    assert modes(cloud(*[0.0] * 15, 5.0)) == 1, "a sixteenth of the samples is no mode"
-    assert modes(cloud(0.0)) == 1
+
+def test_modes_are_groups_further_apart_than_a_change_of_strategy():
+    assert shown(0, 0.1, 0.2, 0.1) == (1, 0)
+    assert shown(0, 0.1, 5, 5.1, 0, 0.1, 9, 9.1)[0] == 3
+    assert shown(*[0.0] * 15, 5.0)[0] == 1, "a sixteenth of the samples is no mode"
+    assert shown(0.0) == (1, 0), "one sample disagrees with none"
+
+
+def test_disagreement_is_the_share_of_pairs_of_different_strategies():
+    assert shown(0, 0, 5, 5)[1] == pytest.approx(4 / 6)
+    assert shown(*[0.0] * 15, 5.0)[1] == pytest.approx(15 / 120), "what is no mode still disagrees"
