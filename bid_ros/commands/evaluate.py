@@ -64,6 +64,7 @@ def add_parser(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Evaluate. Return 0."""
     from bid_ros.commands.data import progress_bar
+    from bid_ros.core.chunk import NANOSECONDS
     from bid_ros.core.worker_pool import WorkerPool
     from bid_ros.evaluation.evaluate import EvaluationSetup
     from bid_ros.evaluation.run import evaluate
@@ -85,6 +86,7 @@ def run(options: argparse.Namespace) -> int:
     if not outcome.episodes:
         raise BidError(f"{options.data} holds no episode of outcome {options.outcome}; valid is data with one or more")
     about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": options.samples, "seed": options.seed}
+    about |= {"horizon": task.horizon, "dt_s": task.dt_ns / NANOSECONDS}
     about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
     invented = list(getattr(recorded, "invented", ()))
     found = _written(outcome, out, about | {"data": options.data, "invented": invented})

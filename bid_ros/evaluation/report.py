@@ -17,6 +17,7 @@ from bid_ros.core.tables import markdown_table
 from bid_ros.episodes.comparison import paired_difference
 from bid_ros.evaluation.evaluate import EpisodeMeasures
 from bid_ros.evaluation.measures import MEASURES
+from bid_ros.evaluation.recommendation import described
 
 RESAMPLES: Final = 4000
 
@@ -32,6 +33,7 @@ def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
             if (count := sum(item.success is how for item in episodes))
         },
         "decisions": sum(item.decisions for item in episodes),
+        "policy": {name: _interval([item.policy[name] for item in episodes]) for name in episodes[0].policy},
         "demonstrated_jerk": float(np.mean([item.jerk for item in episodes])),
         "decoders": {
             name: {
@@ -44,7 +46,9 @@ def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """Return the summary as two tables, a measure a row and a decoder a column, and what the measures are."""
+    """Return the summary, with ``horizon`` and ``dt_s``, as text: a table, a measure a row and a decoder a column,
+    what the measures are, and what to begin with.
+    """
     decoders = found["decoders"]
     rows = [(name, *(cell(item["measures"][name]) for item in decoders.values())) for name in MEASURES]
     table = markdown_table(("measure", *decoders), rows)
@@ -53,7 +57,8 @@ def markdown(found: dict[str, Any]) -> str:
     count = f"{found['episodes']} episodes ({ended}), {found['decisions']} decisions of each decoder"
     head = f"{count}; mean (95 % interval)"
     jerk = f"Jerk of what was demonstrated: {found['demonstrated_jerk']:.3g}."
-    return "\n\n".join(filter(None, (head, table, chance(found), jerk, words)))
+    begin = described(found, found["horizon"], found["dt_s"])
+    return "\n\n".join(filter(None, (head, table, chance(found), jerk, begin, words)))
 
 
 def chance(found: dict[str, Any]) -> str:
@@ -97,7 +102,12 @@ def cell(value: list[float] | None) -> str:
 
 def _over(episodes: Sequence[EpisodeMeasures], name: str, measure: str) -> list[float] | None:
     values = [item.means[name][measure] for item in episodes if measure in item.means[name]]
-    return list(paired_difference(values, np.zeros(len(values)), resamples=RESAMPLES)) if values else None
+    return _interval(values) if values else None
+
+
+def _interval(values: Sequence[float]) -> list[float]:
+    """Return the mean of the episodes' values, and its 95 % interval."""
+    return list(paired_difference(values, np.zeros(len(values)), resamples=RESAMPLES))
 
 
 def _steps(episodes: Sequence[EpisodeMeasures], name: str) -> list[float]:
@@ -116,7 +126,7 @@ def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, targ
     """Write the page, one episode in memory at a time.
 
     Args:
-        found: the summary, with ``task``, ``samples`` and ``data``.
+        found: the summary, with ``task``, ``samples``, ``data``, ``horizon`` and ``dt_s``.
         pages: a file for each episode to show, of :class:`bid_ros.evaluation.trace.Trace`.
         picture: PNG of the summary.
         target: file to write.
@@ -137,6 +147,7 @@ def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, targ
         rows="\n".join(_row(name, text, found) for name, text in MEASURES.items()),
         chance=escape(chance(found)),
         jerk=f"{found['demonstrated_jerk']:.3g}",
+        begin=escape(described(found, found["horizon"], found["dt_s"])),
         picture=base64.b64encode(picture.read_bytes()).decode(),
         decoders=json.dumps(list(found["decoders"])).replace("<", "\\u003c"),
         colors=json.dumps(decoder_colors(list(found["decoders"]))).replace("<", "\\u003c"),

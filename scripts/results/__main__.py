@@ -30,6 +30,7 @@ MADE: Final[dict[str, tuple[str, str]]] = {
     "delays-table": ("how-to/train.md", "their table"),
     "few-steps": ("results/latency.md", "samples with fewer denoising steps"),
     "offline-prediction": ("results/offline-prediction.md", "does offline evaluation rank decoders as episodes do"),
+    "recommendation": ("results/recommendation.md", "is what bid evaluate recommends the best decoder; --check"),
     "imported-latency": ("results/latency.md", "time of a decision of imported policies"),
     "ur-servo-period": ("results/latency.md", "period of the set-points to a UR"),
     "interrupts": ("explanation/stopping.md", "what a signal at a random time leaves behind"),

@@ -42,6 +42,19 @@ bench() {
   cp "$out/runs_$folder/summary.json" "$keep/$table.json"
 }
 
+# How far apart its samples lie is a setting of this family alone: one network, several temperatures.
+temperatures() {
+  local value
+  for value in 0.25 0.5 1 2 4; do
+    [ -d "$out/temperature_$value" ] || {
+      cp -r models/pusht_vqbet "$out/temperature_$value"
+      sed -i "s/^  temperature: .*/  temperature: $value/" "$out/temperature_$value/bundle.yaml"
+    }
+    "$bid" bench pusht --bundle "$out/temperature_$value" --seed 12,13 --episodes "$episodes" --runtime onnx \
+      --workers "${WORKERS:-2}" --decoder vanilla,ema,bid --action-horizon 1,4 --out "$out/runs_temperature_$value"
+  done
+}
+
 for step in $steps; do
   echo "== $step" >&2
   bundle=models/pusht_vqbet folder=shipped
@@ -54,6 +67,7 @@ for step in $steps; do
       --terms bid,backward,positive,negative,contrast --seed 21 --episodes 24 ;;
     *_samples) bench "$step" "$bundle" "$folder" --decoder vanilla,bid --variant paper --samples 8,16,32 ;;
     train_flow) train_flow ;;
+    temperatures) temperatures ;;
     flow) bench flow "$out/flow_bundle" flow --decoder vanilla,ema,bid --action-horizon 1,8 --noise 0,1.0,1.5 ;;
     *) echo "error: step '$step' does not exist" >&2; exit 2 ;;
   esac

@@ -27,7 +27,13 @@ def page(bundle, tmp_path_factory):
     replace(dataset([1, 2]), labels=("clean", LABEL)).save(folder / "set.npz")
     setup = EvaluationSetup(TASK, bundle, ("vanilla", "bid"), samples=4, runtime="onnx")
     outcome = evaluate(setup, "", mapped(open_source(folder / "set.npz", TASK), TASK), folder / "parts")
-    found = summary(outcome.episodes) | {"task": TASK.name, "samples": 4, "data": "runs <here>"}
+    found = summary(outcome.episodes) | {
+        "task": TASK.name,
+        "samples": 4,
+        "data": "runs <here>",
+        "horizon": 16,
+        "dt_s": 0.1,
+    }
     draw(found, folder / "evaluation.png")
     write_page(found, outcome.pages, folder / "evaluation.png", folder / "evaluation.html")
     return folder / "evaluation.html"
