@@ -70,6 +70,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.evaluation.run import evaluate
     from bid_ros.formats import chosen, mapped, open_source
     from bid_ros.policy.bundle import load_bundle
+    from bid_ros.policy.registry import most_samples
     from bid_ros.recording.files import sentence
 
     decoders = _checked(options)
@@ -85,7 +86,8 @@ def run(options: argparse.Namespace) -> int:
         outcome = evaluate(setup, bundle.sha256, source, out / "parts", pool, SHOWN, most, progress)
     if not outcome.episodes:
         raise BidError(f"{options.data} holds no episode of outcome {options.outcome}; valid is data with one or more")
-    about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": options.samples, "seed": options.seed}
+    samples = min(options.samples, most_samples(bundle) or options.samples)
+    about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": samples, "seed": options.seed}
     about |= {"horizon": task.horizon, "dt_s": task.dt_ns / NANOSECONDS}
     about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
     invented = list(getattr(recorded, "invented", ()))

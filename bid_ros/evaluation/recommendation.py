@@ -47,7 +47,7 @@ def recommend(modes: float, horizon: int, dt_s: float, samples: int = 16) -> tup
         modes: the measure ``modes`` of the policy's samples, in the mean.
         horizon: rows of a prediction.
         dt_s: s between two of them.
-        samples: N that fits into the time of a decision.
+        samples: N; 1 for a policy that gives a single chunk.
     """
     half = max(1, min(horizon // 2, round(LONGEST_S / dt_s)))
     steady = f"half a prediction is executed, at most {LONGEST_S} s: a scene at rest does not change meanwhile"
@@ -55,25 +55,29 @@ def recommend(modes: float, horizon: int, dt_s: float, samples: int = 16) -> tup
         still = Recommendation("still", "ema", 1, half, f"{steady}, and {modes:.2f} modes can be averaged")
     else:
         still = Recommendation("still", "vanilla", 1, half, f"{steady}, and {modes:.2f} modes cannot be averaged")
-    reacting = "each decision sees the newest observation, and BID keeps to a strategy where single samples would not"
-    return still, Recommendation("moving", "bid", samples, 1, reacting)
+    reacting = "each decision sees the newest observation"
+    if samples == 1:
+        return still, Recommendation("moving", "vanilla", 1, 1, f"{reacting}, and one chunk leaves nothing to choose")
+    coherent = f"{reacting}, and BID keeps to a strategy where single samples would not"
+    return still, Recommendation("moving", "bid", samples, 1, coherent)
 
 
 def described(found: Mapping[str, Any], horizon: int, dt_s: float) -> str:
     """Return what the samples show, and what to begin with, as text.
 
     Args:
-        found: summary of an evaluation, of :func:`bid_ros.evaluation.report.summary`.
+        found: summary of an evaluation, of :func:`bid_ros.evaluation.report.summary`, with ``samples``.
         horizon: rows of a prediction of its task.
         dt_s: s between two of them.
     """
-    policy = found["policy"]
-    modes, low, high = policy["modes"]
-    lines = [
-        "Where to begin:",
-        *(f"- {SCENES[item.scene]}: `{item.options}`. {item.why}." for item in recommend(modes, horizon, dt_s)),
-        f"The samples show {modes:.2f} modes ({low:.2f} to {high:.2f}). {100 * policy['disagreement'][0]:.0f} % of "
-        f"their pairs are of different strategies. {PAGE} says how far to trust this. Episodes decide: compare them "
-        "with `bid rehearse` or `bid up`.",
-    ]
-    return "\n".join(lines)
+    (modes, low, high), samples = found["policy"]["modes"], found["samples"]
+    apart = 100 * found["policy"]["disagreement"][0]
+    begin = (
+        f"- {SCENES[item.scene]}: `{item.options}`. {item.why}." for item in recommend(modes, horizon, dt_s, samples)
+    )
+    shown = (
+        f"{samples} samples show {modes:.2f} modes ({low:.2f} to {high:.2f}). {apart:.0f} % of their pairs are of "
+        f"different strategies. {PAGE} says how far to trust this. Episodes decide: compare them with `bid rehearse` or "
+        "`bid up`."
+    )
+    return "\n".join(["Where to begin:", *begin, shown])

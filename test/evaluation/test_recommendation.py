@@ -13,6 +13,11 @@ def test_several_modes_are_not_averaged(modes, decoder):
     assert still.options == f"--decoder {decoder} --samples 1 --action-horizon 8"
 
 
+def test_a_policy_of_one_chunk_leaves_nothing_to_choose():
+    still, moving = recommend(1.0, 16, 0.1, samples=1)
+    assert (still.decoder, moving.decoder, moving.samples) == ("ema", "vanilla", 1)
+
+
 @pytest.mark.parametrize(
     ("horizon", "dt_s", "rows"),
     [(16, 0.05, 8), (9, 0.1, 4), (16, 0.2, 4), (100, 0.02, 40), (1, 0.1, 1), (50, 2.0, 1)],
@@ -24,9 +29,9 @@ def test_half_a_prediction_is_executed_but_never_longer_than_was_measured(horizo
 
 
 def test_the_text_says_what_was_seen_and_where_the_evidence_is():
-    text = described({"policy": {"modes": [1.2, 1.1, 1.3], "disagreement": [0.1, 0.0, 0.2]}}, 16, 0.1)
+    text = described({"samples": 16, "policy": {"modes": [1.2, 1.1, 1.3], "disagreement": [0.1, 0.0, 0.2]}}, 16, 0.1)
     assert "`--decoder ema --samples 1 --action-horizon 8`" in text
     assert "`--decoder bid --samples 16 --action-horizon 1`" in text
-    assert "1.20 modes (1.10 to 1.30)" in text
+    assert "16 samples show 1.20 modes (1.10 to 1.30)" in text
     assert "10 % of their pairs" in text
     assert PAGE in text
