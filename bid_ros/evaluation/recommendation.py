@@ -77,7 +77,7 @@ def described(found: Mapping[str, Any], horizon: int, dt_s: float) -> str:
     )
     shown = (
         f"{samples} samples show {modes:.2f} modes ({low:.2f} to {high:.2f}). {apart:.0f} % of their pairs are of "
-        f"different strategies. {PAGE} says how far to trust this. Episodes decide: compare them with `bid rehearse` or "
-        "`bid up`."
+        f"different strategies. {PAGE} says how far to trust this. Episodes decide: compare them with `bid rehearse` "
+        "or `bid up`."
     )
     return "\n".join(["Where to begin:", *begin, shown])
