@@ -68,6 +68,8 @@ def pair(name: str, scene: str, evaluation: str, runs: str) -> dict[str, Any]:
     folders, _, noise = runs.rpartition(":")
     scores = bench([Path(item) for item in folders.split(",")], float(noise)) if folders else rehearsals(Path(runs))
     kept = {key: judged["policy"][key][0] for key in ("modes", "disagreement")}
+    shares = {decoder: found["measures"]["refused"] for decoder, found in judged["decoders"].items()}
+    kept["refused"] = {decoder: share[0] for decoder, share in shares.items() if share is not None}
     return {
         "name": name,
         "scene": scene,
@@ -80,7 +82,7 @@ def pair(name: str, scene: str, evaluation: str, runs: str) -> dict[str, Any]:
 
 def picked(item: dict[str, Any]) -> str:
     """Return the decoder and horizon that the rule recommends for a pair, as the scores name them."""
-    still, moving = recommend(item["modes"], item["horizon"], item["dt_s"])
+    still, moving = recommend(item["modes"], item["horizon"], item["dt_s"], refused=item["refused"])
     chosen = still if item["scene"] == "still" else moving
     return f"{chosen.decoder} {chosen.action_horizon}"
 

@@ -12,8 +12,8 @@ LEVELS = {"bid 1": 0.7, "bid 8": 0.5, "ema 1": 0.4, "ema 8": 0.6, "vanilla 1": 0
 def pair(scene="still", modes=1.0, scores=None, held=False):
     """Return a pair with the same score in all of ten episodes."""
     scores = scores or {name: [level] * 10 for name, level in LEVELS.items()}
-    found = {"name": "task", "scene": scene, "modes": modes, "disagreement": 0.1, "horizon": 16, "dt_s": 0.1}
-    return {**found, "scores": scores, "held": held}
+    found = {"name": "task", "scene": scene, "modes": modes, "disagreement": 0.1, "refused": {}, "horizon": 16}
+    return {**found, "dt_s": 0.1, "scores": scores, "held": held}
 
 
 def test_regret_is_the_distance_to_the_best_one():
