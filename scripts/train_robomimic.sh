@@ -7,7 +7,10 @@ cd "$(dirname "$0")/.."
 task=$1
 demonstrations=${2:-}
 out=${3:-data/$task}
-steps=${4:-4000}
+# As the shipped policies. Those of Lift and Can came first.
+case $task in lift | can) steps=${4:-4000} ;; *) steps=${4:-16000} ;; esac
+settings=(network.condition=256 action_reference=base)
+case $task in kitchen | tool_hang) settings+=(augment.history=0.5) ;; esac
 bid=${BID:-.venv/bin/bid}
 simulating=${SIMULATING_BID:-.venv-benchmarks/bin/bid}
 
@@ -18,5 +21,5 @@ else
 fi
 # Actions are poses in the world's frame, as published; those of the kitchen are joints.
 "$bid" train "$out/dataset.npz" --task "$task" --out "$out/training" --steps "$steps" --batch 256 \
-  --set network.condition=256 action_reference=base
+  --set "${settings[@]}"
 "$bid" policy export "$out/training" --task "$task" --out "models/$task" --sampling-steps 6
