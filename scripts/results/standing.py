@@ -1,0 +1,83 @@
+"""How long the robot stands still in the episodes of a bench, and how many failed episodes end so.
+
+Usage: standing FOLDER [FOLDER ...], each the --out of ``bid bench TASK``. A robot stands still while it moves less in a
+second than 2 % of what it moves in all episodes of the folder (the length of the standard deviation of its position).
+An episode is stuck if it failed and the robot stood still in its last three seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from bid_ros.bench.cell import BenchCell, varying
+from bid_ros.bench.results import HEADER, load_trace, read_rows
+from bid_ros.commands.tasks import task_path
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.rotation import Array
+from bid_ros.core.tables import markdown_table
+from bid_ros.core.task import load_task
+
+STILL: Final = 0.02
+LAST_S: Final = 3.0
+
+
+def still_seconds(positions: Array, steps: int, least: float) -> list[bool]:
+    """Return for each whole second of an episode whether the robot stood still.
+
+    Args:
+        positions: ``(T + 1, D)`` of the robot, before each step and after the last one.
+        steps: steps a second.
+        least: distance by which a robot that moves gets on in a second.
+    """
+    marks = np.asarray(positions, dtype=np.float64)[::steps]
+    return (np.linalg.norm(np.diff(marks, axis=0), axis=1) < least).tolist()
+
+
+def standing(paths: list[Array], full: list[bool], steps: int, spread: float) -> tuple[float, int, int]:
+    """Return the share of seconds at rest, the number of failed episodes, and how many of these were stuck.
+
+    Args:
+        paths: ``(T + 1, D)`` positions of the robot in each episode.
+        full: whether an episode has full score.
+        steps: steps a second.
+        spread: length of the standard deviation of the positions.
+    """
+    found = [still_seconds(path, steps, STILL * spread) for path in paths]
+    ends = [seconds[-round(LAST_S) :] for seconds, done in zip(found, full, strict=True) if not done]
+    stuck = sum(len(seconds) == round(LAST_S) and all(seconds) for seconds in ends)
+    return float(np.mean([second for seconds in found for second in seconds])), len(ends), stuck
+
+
+def lines(folder: Path) -> list[list[Any]]:
+    """Return a row for each cell of a folder."""
+    rows = list(read_rows(folder).values())
+    scene = json.loads((folder / HEADER).read_text())["scene"]
+    steps = round(NANOSECONDS / load_task(task_path(scene)).dt_ns)
+    cells = {row["key"]: BenchCell(**row["cell"]) for row in rows}
+    paths = {key: [load_trace(folder, row).agents for row in rows if row["key"] == key] for key in cells}
+    spread = float(np.linalg.norm(np.concatenate([path for found in paths.values() for path in found]).std(axis=0)))
+    made = []
+    for key, cell in cells.items():
+        own = [row for row in rows if row["key"] == key]
+        share, failed, stuck = standing(paths[key], [row["success"] for row in own], steps, spread)
+        score = float(np.mean([row["score"] for row in own]))
+        name = cell.label(varying(cells.values()))
+        made.append([scene, name, len(own), f"{score:.3f}", f"{100 * share:.0f} %", f"{stuck} of {failed}"])
+    return made
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="+")
+    rows = [line for folder in parser.parse_args().folder for line in lines(folder)]
+    print(markdown_table(("task", "decoder", "episodes", "score", "at rest", "failed and stuck"), rows))
+
+
+if __name__ == "__main__":
+    main()
