@@ -82,13 +82,15 @@ def run(options: argparse.Namespace) -> int:
     source = mapped(recorded, task)
     begin = time.monotonic()
     with progress_bar(source.contents, options.episodes or None) as progress:
-        most = options.episodes or None
-        outcome = evaluate(setup, bundle.sha256, source, out / "parts", pool, SHOWN, most, progress)
+        first = options.episodes or None
+        outcome = evaluate(setup, bundle.sha256, source, out / "parts", pool, SHOWN, first, progress)
     if not outcome.episodes:
         raise BidError(f"{options.data} holds no episode of outcome {options.outcome}; valid is data with one or more")
-    samples = min(options.samples, most_samples(bundle) or options.samples)
+    most = most_samples(bundle)
+    samples = min(options.samples, most or options.samples)
     about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": samples, "seed": options.seed}
-    about |= {"horizon": task.horizon, "dt_s": task.dt_ns / NANOSECONDS}
+    rows = task.horizon - task.observation_steps + 1
+    about |= {"most_samples": most, "rows": rows, "dt_s": task.dt_ns / NANOSECONDS}
     about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
     invented = list(getattr(recorded, "invented", ()))
     found = _written(outcome, out, about | {"data": options.data, "invented": invented})

@@ -1,5 +1,6 @@
 """Which decoder and action horizon to begin with, by what the samples of a policy show."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -9,9 +10,12 @@ FEW_MODES: Final = 1.45
 """Up to so many modes in the mean, an average of two decisions is still a decision."""
 LONGEST_S: Final = 0.8
 """The longest action horizon that was measured."""
+SAMPLES: Final = 16
+"""N with which the rule was made; fewer samples show fewer modes."""
 PAGE: Final = "docs/results/recommendation.md"
-SCENES: Final = {"still": "Nothing moves but the robot", "moving": "Something else moves, or a person may come near"}
+SCENES: Final = {"still": "Nothing moves but the robot", "moving": "Something else moves"}
 """Kinds of scene, in words."""
+NO_REFUSALS: Final[Mapping[str, float]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -38,59 +42,82 @@ class Recommendation:
         return f"--decoder {self.decoder} --samples {self.samples} --action-horizon {self.action_horizon}"
 
 
+def half_prediction(rows: int, dt_s: float) -> int:
+    """Return half of the ``rows`` that a policy predicts from now on, one every ``dt_s`` s; at most what was tried."""
+    return max(1, min(math.ceil(rows / 2), math.floor(LONGEST_S / dt_s + 1e-9)))
+
+
 def recommend(
-    modes: float, horizon: int, dt_s: float, samples: int = 16, refused: Mapping[str, float] = MappingProxyType({})
+    modes: float, rows: int, dt_s: float, samples: int = SAMPLES, refused: Mapping[str, float] = NO_REFUSALS
 ) -> tuple[Recommendation, Recommendation]:
     """Return what to begin with where nothing moves, and where something does.
 
-    The rule was made on two thirds of the pairs of policy and task that :data:`PAGE` shows, and holds on the others as
-    that page says.
+    :data:`PAGE` says with which pairs of policy and task the rule was made, and how it does on others.
 
     Args:
         modes: the measure ``modes`` of the policy's samples, in the mean.
-        horizon: rows of a prediction.
+        rows: rows that a prediction has from now on.
         dt_s: s between two of them.
         samples: N; 1 for a policy that gives a single chunk.
-        refused: the measure ``refused`` by decoder, of those that were evaluated. One for which safety would stop the
-            arm is not recommended. BID leaves such samples out.
+        refused: the measure ``refused`` by decoder. Where nothing moves, one that has any is passed over: ``ema``, then
+            ``vanilla``, then ``bid``, which leaves refused samples out.
     """
-    half = max(1, min(horizon // 2, round(LONGEST_S / dt_s)))
+    half, quick = half_prediction(rows, dt_s), "Each decision sees the newest observation."
     still = f"The scene does not change while half a prediction is executed, at most {LONGEST_S} s."
-    quick = "Each decision sees the newest observation."
+    stopped = [name for name in ("ema", "vanilla") if refused.get(name, 0.0) > 0]
     if samples == 1:
         moving = Recommendation("moving", "vanilla", 1, 1, f"{quick} One chunk leaves nothing to choose.")
     else:
         moving = Recommendation("moving", "bid", samples, 1, f"{quick} BID keeps to one strategy.")
-    stopped = [name for name in ("ema", "vanilla") if refused.get(name, 0.0) > 0]
     if modes <= FEW_MODES and "ema" not in stopped:
-        return Recommendation("still", "ema", 1, half, f"{still} {modes:.2f} modes can be averaged."), moving
-    why = (
-        f"{modes:.2f} modes are too many to average." if modes > FEW_MODES else "Safety would stop averages (refused)."
-    )
+        why = f"{still} {modes:.2f} modes can be averaged."
+        return Recommendation("still", "ema", 1, half, why), moving
     if "vanilla" not in stopped or samples == 1:
+        why = "Safety would stop averages." if modes <= FEW_MODES else f"{modes:.2f} modes are too many to average."
         return Recommendation("still", "vanilla", 1, half, f"{still} {why}"), moving
-    why = "BID leaves out samples for which safety would stop the arm (refused)."
-    return Recommendation("still", "bid", samples, half, f"{still} {why}"), moving
+    why = f"{still} BID leaves out samples for which safety would stop the arm."
+    return Recommendation("still", "bid", samples, half, why), moving
 
 
-def described(found: Mapping[str, Any], horizon: int, dt_s: float) -> str:
-    """Return what the samples show, and what to begin with, as text.
+def described(found: Mapping[str, Any]) -> str:
+    """Return what the samples show, and what to begin with, as Markdown.
 
     Args:
-        found: summary of an evaluation, of :func:`bid_ros.evaluation.report.summary`, with ``samples``.
-        horizon: rows of a prediction of its task.
-        dt_s: s between two of them.
+        found: summary of an evaluation, of :func:`bid_ros.evaluation.report.summary`, with ``samples``, the N that was
+            drawn, ``most_samples``, which the policy can give (None: any number), ``rows``, of a prediction from now
+            on, and ``dt_s``, s between two of them.
     """
     (modes, low, high), samples = found["policy"]["modes"], found["samples"]
+    if samples < min(SAMPLES, found["most_samples"] or SAMPLES):
+        return (
+            f"Which decoder to begin with is not said: {samples} of {SAMPLES} samples hide modes (--samples {SAMPLES})."
+        )
+    refused = _means(found, "refused")
+    chosen = recommend(modes, found["rows"], found["dt_s"], samples, refused)
+    lines = [f"- {SCENES[item.scene]}: `{item.options}`. {item.why}{_warning(item, found)}" for item in chosen]
     apart = 100 * found["policy"]["disagreement"][0]
-    measured = {name: item["measures"]["refused"] for name, item in found["decoders"].items()}
-    refused = {name: share[0] for name, share in measured.items() if share is not None}
-    chosen = recommend(modes, horizon, dt_s, samples, refused)
     shown = (
-        f"{samples} samples show {modes:.2f} modes ({low:.2f} to {high:.2f}). {apart:.0f} % of their pairs are of "
-        f"different strategies. {PAGE} says how far to trust this. Episodes decide: compare them with `bid rehearse` "
-        "or `bid up`."
+        f"N = {samples} shows {modes:.2f} modes ({low:.2f} to {high:.2f}). {apart:.0f} % of the pairs of samples are "
+        f"of different strategies. {PAGE} says how far to trust this. Episodes decide: compare decoders with `bid "
+        "rehearse` or `bid up`."
     )
-    return "\n".join(
-        ["Where to begin:", *(f"- {SCENES[item.scene]}: `{item.options}`. {item.why}" for item in chosen), shown]
-    )
+    return "\n\n".join(["Where to begin:", "\n".join(lines), shown])
+
+
+def _warning(item: Recommendation, found: Mapping[str, Any]) -> str:
+    """Return what speaks against a recommendation, as sentences that begin with a space."""
+    refused, took, said = _means(found, "refused"), _means(found, "decision_ms"), ""
+    if refused and item.decoder not in refused:
+        said += f" Whether safety would stop it was not seen: --decoder did not name {item.decoder}."
+    elif refused.get(item.decoder, 0.0) > 0:
+        said += f" But safety would have stopped {100 * refused[item.decoder]:.1f} % of its decisions."
+    time_ms = 1000 * found["dt_s"] * item.action_horizon
+    if took.get(item.decoder, 0.0) > time_ms:
+        said += f" But a decision took {took[item.decoder]:.0f} ms here, and has {time_ms:.0f} ms: draw fewer samples."
+    return said
+
+
+def _means(found: Mapping[str, Any], measure: str) -> dict[str, float]:
+    """Return the mean of a measure by decoder, of those that have it."""
+    measured = {name: item["measures"][measure] for name, item in found["decoders"].items()}
+    return {name: value[0] for name, value in measured.items() if value is not None}

@@ -46,8 +46,8 @@ def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """Return the summary, with ``horizon`` and ``dt_s``, as text: a table, a measure a row and a decoder a column,
-    what the measures are, and what to begin with.
+    """Return the summary as text: a table, a measure a row and a decoder a column, what the measures are, and what to
+    begin with (:func:`described` says what else it takes).
     """
     decoders = found["decoders"]
     rows = [(name, *(cell(item["measures"][name]) for item in decoders.values())) for name in MEASURES]
@@ -57,8 +57,7 @@ def markdown(found: dict[str, Any]) -> str:
     count = f"{found['episodes']} episodes ({ended}), {found['decisions']} decisions of each decoder"
     head = f"{count}; mean (95 % interval)"
     jerk = f"Jerk of what was demonstrated: {found['demonstrated_jerk']:.3g}."
-    begin = described(found, found["horizon"], found["dt_s"])
-    return "\n\n".join(filter(None, (head, table, chance(found), jerk, begin, words)))
+    return "\n\n".join(filter(None, (head, table, chance(found), jerk, described(found), words)))
 
 
 def chance(found: dict[str, Any]) -> str:
@@ -126,7 +125,7 @@ def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, targ
     """Write the page, one episode in memory at a time.
 
     Args:
-        found: the summary, with ``task``, ``samples``, ``data``, ``horizon`` and ``dt_s``.
+        found: the summary, with ``task``, ``data`` and what :func:`described` takes.
         pages: a file for each episode to show, of :class:`bid_ros.evaluation.trace.Trace`.
         picture: PNG of the summary.
         target: file to write.
@@ -147,7 +146,7 @@ def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, targ
         rows="\n".join(_row(name, text, found) for name, text in MEASURES.items()),
         chance=escape(chance(found)),
         jerk=f"{found['demonstrated_jerk']:.3g}",
-        begin=escape(described(found, found["horizon"], found["dt_s"])),
+        begin=escape(described(found).replace("`", "")),
         picture=base64.b64encode(picture.read_bytes()).decode(),
         decoders=json.dumps(list(found["decoders"])).replace("<", "\\u003c"),
         colors=json.dumps(decoder_colors(list(found["decoders"]))).replace("<", "\\u003c"),

@@ -20,17 +20,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.bench.cell import BenchCell
 from bid_ros.bench.results import read_rows
+from bid_ros.core.errors import BidError
 from bid_ros.core.tables import markdown_table
+from bid_ros.decoding import current_decoder
 from bid_ros.episodes.comparison import counts
 from bid_ros.evaluation.recommendation import SCENES, recommend
-from results.offline_prediction import DOCS, filled
+from results.offline_prediction import DEFAULTS, DOCS, filled
 
 DATA: Final = DOCS / "results" / "data" / "recommendation.json"
 PAGE: Final = DOCS / "results" / "recommendation.md"
 DECODERS: Final = ("vanilla", "ema", "bid")
 ROWS: Final = ("one", "half")  # actions a decision: one, or half a prediction
+SETTINGS: Final = ("variant", "terms", "trim", "mode_size", "decay", "warm_start", "ensemble", "agreement")
+"""Settings of a cell that are empty in a usual one."""
 HALVES: Final = 400
 Scores = dict[str, list[float]]
 """Score of each episode by decoder and action horizon, as ``bid 1``; the same episodes in each list."""
@@ -38,64 +41,83 @@ Scores = dict[str, list[float]]
 
 def bench(folders: list[Path], noise: float) -> Scores:
     """Return the scores of the cells of a bench with usual settings."""
-    found: dict[str, dict[tuple[int, int], float]] = defaultdict(dict)
-    for folder in folders:
-        for row in read_rows(folder).values():
-            cell = BenchCell(**row["cell"])
-            if cell.noise == noise and cell.decoder in DECODERS:
-                found[f"{cell.decoder} {cell.horizon}"][row["seed"], row["episode"]] = row["score"]
-    return _paired(found)
+    found = _Found()
+    for row in (row for folder in folders for row in read_rows(folder).values()):
+        cell = row["cell"]
+        usual = all(cell.get(name) in (None, value) for name, value in DEFAULTS.items() if name != "horizon")
+        if usual and cell["noise"] == noise and not any(cell.get(name) for name in SETTINGS):
+            found.add(cell["decoder"], cell["horizon"], (row["seed"], row["episode"]), row["score"])
+    return found.paired()
 
 
 def rehearsals(folder: Path) -> Scores:
     """Return 1 or 0 for each rehearsed episode."""
-    found: dict[str, dict[tuple[int, int], float]] = defaultdict(dict)
+    found = _Found()
     for file in sorted(folder.glob("**/run.json")):
         run = json.loads(file.read_text())
         for item in filter(counts, run["results"]):
-            found[f"{run['decoder']} {run['action_horizon']}"][item["seed"], 0] = float(item["success"])
-    return _paired(found)
+            found.add(current_decoder(run["decoder"]), run["action_horizon"], (item["seed"], 0), float(item["success"]))
+    return found.paired()
 
 
-def _paired(found: dict[str, dict[tuple[int, int], float]]) -> Scores:
-    same = sorted(set.intersection(*(set(scores) for scores in found.values())))
-    return {name: [round(scores[key], 4) for key in same] for name, scores in sorted(found.items())}
+class _Found:
+    """Scores of episodes as they are read."""
+
+    def __init__(self) -> None:
+        self._scores: dict[str, dict[tuple[int, int], float]] = defaultdict(dict)
+
+    def add(self, decoder: str, horizon: int, episode: tuple[int, int], score: float) -> None:
+        """Add a score. Raises BidError if the episode has one already: two cells differ in what is not looked at."""
+        if decoder not in DECODERS:
+            return
+        name = f"{decoder} {horizon}"
+        if episode in self._scores[name]:
+            raise BidError(f"'{name}' has two scores of seed {episode[0]}; valid are runs of one setting each")
+        self._scores[name][episode] = score
+
+    def paired(self) -> Scores:
+        """Return the scores of the episodes that all have. Raises BidError unless there are six, two horizons."""
+        horizons = sorted({int(name.split()[1]) for name in self._scores})
+        if len(self._scores) != len(DECODERS) * len(ROWS) or len(horizons) != len(ROWS):
+            raise BidError(
+                f"the runs have {sorted(self._scores)}; valid are {DECODERS}, each with 1 and one other horizon"
+            )
+        same = sorted(set.intersection(*(set(scores) for scores in self._scores.values())))
+        return {name: [round(scores[key], 4) for key in same] for name, scores in sorted(self._scores.items())}
 
 
 def pair(name: str, scene: str, evaluation: str, runs: str) -> dict[str, Any]:
     """Return what is kept of one pair of policy and task."""
+    if scene not in SCENES:
+        raise BidError(f"scene is '{scene}'; valid are {', '.join(SCENES)}")
     judged = json.loads(Path(evaluation).read_text())
+    if "rows" not in judged:
+        raise BidError(f"{evaluation} is of an earlier version; run bid evaluate again")
     folders, _, noise = runs.rpartition(":")
     scores = bench([Path(item) for item in folders.split(",")], float(noise)) if folders else rehearsals(Path(runs))
     kept = {key: judged["policy"][key][0] for key in ("modes", "disagreement")}
     shares = {decoder: found["measures"]["refused"] for decoder, found in judged["decoders"].items()}
     kept["refused"] = {decoder: share[0] for decoder, share in shares.items() if share is not None}
-    return {
-        "name": name,
-        "scene": scene,
-        **kept,
-        "horizon": judged["horizon"],
-        "dt_s": judged["dt_s"],
-        "scores": scores,
-    }
+    about = {key: judged[key] for key in ("samples", "rows", "dt_s")}
+    return {"name": name, "scene": scene, **kept, **about, "scores": scores}
 
 
 def picked(item: dict[str, Any]) -> str:
     """Return the decoder and horizon that the rule recommends for a pair, as the scores name them."""
-    still, moving = recommend(item["modes"], item["horizon"], item["dt_s"], refused=item["refused"])
+    still, moving = recommend(item["modes"], item["rows"], item["dt_s"], item["samples"], item["refused"])
     chosen = still if item["scene"] == "still" else moving
     return f"{chosen.decoder} {chosen.action_horizon}"
 
 
 def regret(scores: Scores, chosen: str) -> float:
-    """Return how far a choice is below the best mean score: at least 0, and more than 0 by chance alone."""
+    """Return how far a choice is below the best mean score: too high, as the best of six is partly the luckiest."""
     return max(map(np.mean, scores.values())) - float(np.mean(scores[chosen]))
 
 
-def fair_regret(scores: Scores, chosen: str, seed: int = 0, halves: int = HALVES) -> float:
+def lower_regret(scores: Scores, chosen: str, seed: int = 0, halves: int = HALVES) -> float:
     """Return how far a choice is below what the best one of half the episodes scores in the other half.
 
-    The best of six means is partly the luckiest one. Here luck has no part in what it is compared with.
+    Too low, as half of the episodes often call another one best. So this and :func:`regret` enclose the true one.
     """
     values, names = np.array(list(scores.values())), list(scores)  # (6, E)
     rng, found = np.random.default_rng(seed), []
@@ -110,7 +132,7 @@ def fair_regret(scores: Scores, chosen: str, seed: int = 0, halves: int = HALVES
 def pairs_table(items: list[dict[str, Any]]) -> str:
     """Return a row for each pair: what its samples show, its scores, the choice and what it costs."""
     head = ["pair", "episodes", "modes", "disagree", *(f"{name}, {rows}" for rows in ROWS for name in DECODERS)]
-    return markdown_table([*head, "regret", "fair regret"], [_pair_row(item) for item in items])
+    return markdown_table([*head, "regret, upper", "lower"], [_pair_row(item) for item in items])
 
 
 def _pair_row(item: dict[str, Any]) -> list[object]:
@@ -120,7 +142,7 @@ def _pair_row(item: dict[str, Any]) -> list[object]:
     cells = [_marked(means[name], name == chosen, means[name] == best) for name in _ordered(scores)]
     name = f"{item['name']}{' (held back)' if item['held'] else ''}"
     found = [name, len(scores[chosen]), f"{item['modes']:.2f}", f"{100 * item['disagreement']:.0f} %", *cells]
-    return [*found, f"{regret(scores, chosen):.3f}", f"{fair_regret(scores, chosen):+.3f}"]
+    return [*found, f"{regret(scores, chosen):.3f}", f"{lower_regret(scores, chosen):+.3f}"]
 
 
 def _marked(mean: float, chosen: bool, best: bool) -> str:
@@ -152,7 +174,7 @@ def _at(index: int, item: dict[str, Any]) -> str:
 def _mean_regret(items: list[dict[str, Any]], choice: Callable[[dict[str, Any]], str]) -> str:
     if not items:
         return "-"
-    plain, fair = (np.mean([kind(item["scores"], choice(item)) for item in items]) for kind in (regret, fair_regret))
+    plain, fair = (np.mean([kind(item["scores"], choice(item)) for item in items]) for kind in (regret, lower_regret))
     return f"{plain:.3f} ({fair:+.3f})"
 
 
@@ -164,7 +186,10 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     if options.pair:
-        items = [pair(*item) | {"held": item[0] in options.held} for item in options.pair]
+        try:
+            items = [pair(*item) | {"held": item[0] in options.held} for item in options.pair]
+        except (BidError, OSError) as error:
+            parser.error(str(error))
         DATA.write_text(json.dumps({"pairs": items}, separators=(",", ":")) + "\n")
     items = json.loads(DATA.read_text())["pairs"]
     text = PAGE.read_text()

@@ -1,8 +1,9 @@
 """How long the robot stands still in the episodes of a bench, and how many failed episodes end so.
 
-Usage: standing FOLDER [FOLDER ...], each the --out of ``bid bench TASK``. A robot stands still while it moves less in a
-second than 2 % of what it moves in all episodes of the folder (the length of the standard deviation of its position).
-An episode is stuck if it failed and the robot stood still in its last three seconds.
+Usage: standing FOLDER [FOLDER ...], each the --out of ``bid bench TASK``. A robot is at rest in a second in which it
+gets nowhere further than 2 % from where it began: of the length of the standard deviation of its positions in all
+episodes of the folder. Positions are the tool's, m, where the task commands poses, else all joints. An episode is stuck
+if it failed and the robot was at rest in its last three seconds.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ LAST_S: Final = 3.0
 
 
 def still_seconds(positions: Array, steps: int, least: float) -> list[bool]:
-    """Return for each whole second of an episode whether the robot stood still.
+    """Return for each whole second of an episode whether the robot was at rest.
 
     Args:
         positions: ``(T + 1, D)`` of the robot, before each step and after the last one.
         steps: steps a second.
-        least: distance by which a robot that moves gets on in a second.
+        least: distance that a robot which moves gets away from where it was, within a second.
     """
-    marks = np.asarray(positions, dtype=np.float64)[::steps]
-    return (np.linalg.norm(np.diff(marks, axis=0), axis=1) < least).tolist()
+    parts = (positions[first : first + steps + 1] for first in range(0, len(positions) - steps, steps))
+    return [bool(np.linalg.norm(part - part[0], axis=1).max() < least) for part in parts]
 
 
 def standing(paths: list[Array], full: list[bool], steps: int, spread: float) -> tuple[float, int, int]:
@@ -57,9 +58,13 @@ def lines(folder: Path) -> list[list[Any]]:
     """Return a row for each cell of a folder."""
     rows = list(read_rows(folder).values())
     scene = json.loads((folder / HEADER).read_text())["scene"]
-    steps = round(NANOSECONDS / load_task(task_path(scene)).dt_ns)
+    task = load_task(task_path(scene))
+    steps, columns = round(NANOSECONDS / task.dt_ns), task.columns("position") or slice(None)
     cells = {row["key"]: BenchCell(**row["cell"]) for row in rows}
-    paths = {key: [load_trace(folder, row).agents for row in rows if row["key"] == key] for key in cells}
+    paths = {
+        key: [load_trace(folder, row).agents[:, columns].astype(np.float64) for row in rows if row["key"] == key]
+        for key in cells
+    }
     spread = float(np.linalg.norm(np.concatenate([path for found in paths.values() for path in found]).std(axis=0)))
     made = []
     for key, cell in cells.items():

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every run behind docs/results/pusht-families.md, and the same six cells with a flow policy. Resumable: run it again.
-# Usage: scripts/results vqbet pusht_cchi_v7_lowdim.npz [OUT [EPISODES [STEP ...]]]; without steps all of them.
+# Usage: scripts/results vqbet pusht_cchi_v7_lowdim.npz [OUT [EPISODES [STEP ...]]]; without steps all but temperatures.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 demonstrations=$1
@@ -47,8 +47,10 @@ temperatures() {
   local value
   for value in 0.25 0.5 1 2 4; do
     [ -d "$out/temperature_$value" ] || {
-      cp -r models/pusht_vqbet "$out/temperature_$value"
-      sed -i "s/^  temperature: .*/  temperature: $value/" "$out/temperature_$value/bundle.yaml"
+      rm -rf "$out/part" && cp -r models/pusht_vqbet "$out/part"
+      sed -i "s/^  temperature: .*/  temperature: $value/" "$out/part/bundle.yaml"
+      grep -q "^  temperature: $value\$" "$out/part/bundle.yaml"
+      mv "$out/part" "$out/temperature_$value"
     }
     "$bid" bench pusht --bundle "$out/temperature_$value" --seed 12,13 --episodes "$episodes" --runtime onnx \
       --workers "${WORKERS:-2}" --decoder vanilla,ema,bid --action-horizon 1,4 --out "$out/runs_temperature_$value"

@@ -31,7 +31,8 @@ def page(bundle, tmp_path_factory):
         "task": TASK.name,
         "samples": 4,
         "data": "runs <here>",
-        "horizon": 16,
+        "most_samples": 4,
+        "rows": 15,
         "dt_s": 0.1,
     }
     draw(found, folder / "evaluation.png")

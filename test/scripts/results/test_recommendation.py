@@ -4,7 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from results.recommendation import _at, choices_table, fair_regret, pairs_table, picked, regret, rehearsals
+from results.recommendation import _at, choices_table, lower_regret, pairs_table, picked, regret, rehearsals
+from results.recommendation import pair as pair_of
+
+from bid_ros.core.errors import BidError
 
 LEVELS = {"bid 1": 0.7, "bid 8": 0.5, "ema 1": 0.4, "ema 8": 0.6, "vanilla 1": 0.3, "vanilla 8": 0.2}
 
@@ -12,15 +15,15 @@ LEVELS = {"bid 1": 0.7, "bid 8": 0.5, "ema 1": 0.4, "ema 8": 0.6, "vanilla 1": 0
 def pair(scene="still", modes=1.0, scores=None, held=False):
     """Return a pair with the same score in all of ten episodes."""
     scores = scores or {name: [level] * 10 for name, level in LEVELS.items()}
-    found = {"name": "task", "scene": scene, "modes": modes, "disagreement": 0.1, "refused": {}, "horizon": 16}
-    return {**found, "dt_s": 0.1, "scores": scores, "held": held}
+    found = {"name": "task", "scene": scene, "modes": modes, "disagreement": 0.1, "refused": {}, "rows": 15}
+    return {**found, "dt_s": 0.1, "samples": 16, "scores": scores, "held": held}
 
 
 def test_regret_is_the_distance_to_the_best_one():
     item = pair()
     assert picked(item) == "ema 8"
     assert regret(item["scores"], "ema 8") == pytest.approx(0.1)
-    assert fair_regret(item["scores"], "ema 8") == pytest.approx(0.1), "without chance both say the same"
+    assert lower_regret(item["scores"], "ema 8") == pytest.approx(0.1), "without chance both say the same"
     assert picked(pair(scene="moving")) == "bid 1"
 
 
@@ -30,7 +33,7 @@ def test_luck_is_no_regret():
     for _ in range(60):
         alike = {name: (rng.random(30) < 0.5).astype(float).tolist() for name in LEVELS}
         plain.append(regret(alike, "bid 1"))
-        fair.append(fair_regret(alike, "bid 1", halves=40))
+        fair.append(lower_regret(alike, "bid 1", halves=40))
     assert np.mean(plain) > 0.08
     assert abs(np.mean(fair)) < 0.03
 
@@ -46,10 +49,33 @@ def test_the_tables_name_choice_and_best():
     assert [_at(index, items[0]) for index in (0, 5)] == ["vanilla 1", "bid 8"]
 
 
+def rehearsed(folder, decoder, horizon, seeds=(1, 2, 3), speed=0):
+    """Write the run.json of rehearsals, of which that of seed 3 succeeds."""
+    at = folder / f"{decoder}-{horizon}-{speed}"
+    at.mkdir()
+    results = [{"seed": seed, "success": seed == 3, "outcome": "done"} for seed in seeds]
+    (at / "run.json").write_text(json.dumps({"decoder": decoder, "action_horizon": horizon, "results": results}))
+
+
 def test_rehearsals_are_paired_by_seed(tmp_path):
-    for decoder, seeds in (("bid", (1, 2, 3)), ("vanilla", (2, 3))):
-        folder = tmp_path / decoder
-        folder.mkdir()
-        results = [{"seed": seed, "success": seed == 3, "outcome": "done"} for seed in seeds]
-        (folder / "run.json").write_text(json.dumps({"decoder": decoder, "action_horizon": 8, "results": results}))
-    assert rehearsals(tmp_path) == {"bid 8": [0.0, 1.0], "vanilla 8": [0.0, 1.0]}
+    for name in LEVELS:
+        decoder, horizon = name.split()
+        rehearsed(tmp_path, decoder, int(horizon), (2, 3) if decoder == "bid" else (1, 2, 3))
+    assert rehearsals(tmp_path) == {key: [0.0, 1.0] for key in LEVELS}
+    rehearsed(tmp_path, "bid", 8, speed=1)
+    with pytest.raises(BidError, match=r"'bid 8' has two scores of seed 2"):
+        rehearsals(tmp_path)
+
+
+def test_runs_that_lack_a_choice_are_refused(tmp_path):
+    rehearsed(tmp_path, "bid", 1)
+    with pytest.raises(BidError, match=r"\['bid 1'\]; valid are"):
+        rehearsals(tmp_path)
+
+
+def test_an_evaluation_of_an_earlier_version_is_refused(tmp_path):
+    (tmp_path / "evaluation.json").write_text("{}")
+    with pytest.raises(BidError, match="earlier version"):
+        pair_of("a", "still", str(tmp_path / "evaluation.json"), str(tmp_path))
+    with pytest.raises(BidError, match="valid are still, moving"):
+        pair_of("a", "quick", str(tmp_path / "evaluation.json"), str(tmp_path))
