@@ -1,8 +1,8 @@
 """Demonstrations of scripted operators who never pause: does a policy stand still because its demonstrators did?
 
 Usage: pauses TASK OUT [--count N], of a task with scripted operators (``bid bench demos``). Scenes, goals and skills
-are those of the usual operators. What is drawn after the first pause differs. Run again, it goes on. Train and bench OUT as
-usual.
+are those of the usual operators. What is drawn after the first pause differs. Run again, it goes on. Train and bench
+OUT as usual.
 """
 
 from __future__ import annotations

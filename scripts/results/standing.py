@@ -1,9 +1,10 @@
-"""How long the robot stands still in the episodes of a bench, and how many failed episodes end so.
+"""How long the robot is at rest in the episodes of a bench, how many failed episodes end so, and how far commands lead.
 
 Usage: standing FOLDER [FOLDER ...], each the --out of ``bid bench TASK``. A robot is at rest in a second in which it
 gets nowhere further than 2 % from where it began: of the length of the standard deviation of its positions in all
 episodes of the folder. Positions are the tool's, m, where the task commands poses, else all joints. An episode is stuck
-if it failed and the robot was at rest in its last three seconds.
+if it failed and the robot was at rest in its last three seconds. Lead: distance from the robot to its command, median
+and 99th percentile over all steps. Where it is larger than in demonstrations, the robot presses against something.
 """
 
 from __future__ import annotations
@@ -61,10 +62,12 @@ def lines(folder: Path) -> list[list[Any]]:
     task = load_task(task_path(scene))
     steps, columns = round(NANOSECONDS / task.dt_ns), task.columns("position") or slice(None)
     cells = {row["key"]: BenchCell(**row["cell"]) for row in rows}
-    paths = {
-        key: [load_trace(folder, row).agents[:, columns].astype(np.float64) for row in rows if row["key"] == key]
-        for key in cells
-    }
+    paths, leads = dict[str, list[Array]](), dict[str, list[Array]]()
+    for row in rows:
+        trace = load_trace(folder, row)
+        agents, commands = (part[:, columns].astype(np.float64) for part in (trace.agents, trace.commands))
+        paths.setdefault(row["key"], []).append(agents)
+        leads.setdefault(row["key"], []).append(np.linalg.norm(commands - agents[:-1], axis=1))
     spread = float(np.linalg.norm(np.concatenate([path for found in paths.values() for path in found]).std(axis=0)))
     made = []
     for key, cell in cells.items():
@@ -72,7 +75,8 @@ def lines(folder: Path) -> list[list[Any]]:
         share, failed, stuck = standing(paths[key], [row["success"] for row in own], steps, spread)
         score = float(np.mean([row["score"] for row in own]))
         name = cell.label(varying(cells.values()))
-        made.append([scene, name, len(own), f"{score:.3f}", f"{100 * share:.0f} %", f"{stuck} of {failed}"])
+        lead = ", ".join(f"{value:.3g}" for value in np.percentile(np.concatenate(leads[key]), [50, 99]))
+        made.append([scene, name, len(own), f"{score:.3f}", f"{100 * share:.0f} %", f"{stuck} of {failed}", lead])
     return made
 
 
@@ -81,7 +85,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="+")
     rows = [line for folder in parser.parse_args().folder for line in lines(folder)]
-    print(markdown_table(("task", "decoder", "episodes", "score", "at rest", "failed and stuck"), rows))
+    print(
+        markdown_table(("task", "decoder", "episodes", "score", "at rest", "failed and stuck", "lead p50, p99"), rows)
+    )
 
 
 if __name__ == "__main__":
