@@ -19,7 +19,7 @@ from bid_ros.bench.robomimic.scripted_operator import (
 
 PATHS: Final = ("over", "left", "right", "low")
 FARTHEST_YAW: Final = np.deg2rad(110.0)  # to which the wrist turns
-ABOVE: Final = 0.07  # m
+ABOVE, HIGH = 0.07, 0.14  # m; from a greater height the tool goes down fast at first
 CLOSE_S: Final = 0.5
 UP: Final = np.array([0.0, 0.0, 1.0])
 
@@ -60,6 +60,8 @@ def grasp(operator: ScriptedOperator, how: Grasp) -> Motion:
     weights = np.exp(-np.abs(yaws) / np.deg2rad(45.0))  # people take the nearest more often, but not always
     yaw = float(operator.random.choice(yaws, p=weights / weights.sum()))
     yield from _approach(operator, how, yaw)
+    if how.above > HIGH:
+        yield from operator.move(how.place(operator) + ABOVE * UP, yaw, 1.6)
     first = True
     while True:
         missed = operator.random.uniform() < operator.skill.miss * (1.0 if first else 0.4)

@@ -1,99 +1,88 @@
 """The first arm of Transport: it takes the lid off the bin and the hammer out of it, and hands the hammer over."""
 
-from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 
 from bid_ros.bench.robomimic.grasping import UP, Grasp, grasp
-from bid_ros.bench.robomimic.scripted_operator import OPEN, Array, Motion, ScriptedOperator
+from bid_ros.bench.robomimic.handing_over import Agreement, Talk
+from bid_ros.bench.robomimic.scripted_operator import DOWN, OPEN, Array, Motion, ScriptedOperator
 from bid_ros.bench.robomimic.transport_parts import (
     FREE,
     LID,
     OVER_RIM,
     PAYLOAD,
-    RIM,
-    Talk,
+    TABLE,
     across,
     ahead,
+    carry,
+    draw_grip,
     gripped_at,
     handle_axis,
     handle_point,
     heading,
     held,
+    in_own_bin,
+    leaning,
     rise,
 )
 from bid_ros.bench.robomimic.two_arms import until
 
+BESIDE: Final = np.array([0.4, 0.0])  # m, from where the lid is to lie to the bin
 
-@dataclass(frozen=True)
-class Offer:
-    """Where the hammer is handed over.
 
-    Attributes:
-        place: ``(3,)`` m, of the middle of its handle.
-        turn: rad, of the handle about the vertical, from where the first arm looks.
+def give(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
+    """Take the lid off, take the hammer out, hold it where it is to be taken, let it go and draw the hand back.
+
+    A hammer that fell back into the bin is taken again.
     """
-
-    place: Array
-    turn: float
-
-
-def give(operator: ScriptedOperator, talk: Talk, offer: Offer) -> Motion:
-    """Take the lid off, take the hammer out, hold it where it is to be taken, let it go and draw the hand back."""
     yield from _uncover(operator)
-    while not talk.taken and _lies(operator):
+    talk.uncovered = True
+    yield from until(operator, lambda: agreed.order != "bin first" or talk.cleared)
+    while not talk.taken and in_own_bin(operator, PAYLOAD):
         yield from _take_out(operator)
         if held(operator):
-            yield from _offer(operator, talk, offer)
+            yield from _offer(operator, talk, agreed)
+        else:
+            yield from operator.grip(OPEN, 0.3)
+    talk.lost = not talk.taken
 
 
 def _uncover(operator: ScriptedOperator) -> Motion:
-    """Lay the lid beside the bin."""
+    """Lay the lid on the table beside the bin, as it was or by a quarter turn."""
     random = operator.random
-    how = Grasp(
-        lambda one: one.object_pose(LID)[0], lambda one: across(one, one.object_pose(LID)[1][:, 1]), 0.012, long=True
-    )
+    how = Grasp(_lid_grip, lambda one: across(one, one.object_pose(LID)[1][:, 1]), held=0.012, long=True)
     yield from grasp(operator, how)
-    lying = operator.object_pose(LID)[0]
-    goal = np.array([lying[0] - 0.40, lying[1], 0.826]) + random.uniform(-0.02, 0.02, 3) * [1.0, 1.0, 0.0]
-    over = rise(operator, random.uniform(1.02, 1.10))
-    yield from operator.move(over, pace=FREE)
-    turn = operator.yaw + random.uniform(-0.25, 0.25)
-    yield from operator.move(np.append(goal[:2], over[2]), turn, FREE)
+    goal = operator.object_pose(LID)[0][:2] - BESIDE + random.uniform(-0.02, 0.02, 2)
+    quarter = random.choice([-1.0, 0.0, 1.0], p=[0.1, 0.8, 0.1])
+    yield from rise(operator, random.uniform(1.02, 1.10))
+    turn = operator.yaw + quarter * np.pi / 2 + random.uniform(-0.25, 0.25)
+    yield from carry(operator, np.append(goal, operator.place[2]), turn)
     yield from operator.hesitate()
-    yield from operator.move(goal + random.uniform(0.0, 0.02) * UP)
-    yield from operator.wait(0.2)
+    yield from operator.move(np.append(goal, TABLE + 0.026 + random.uniform(0.0, 0.02)))
+    yield from operator.arrive(0.03)
     yield from operator.grip(OPEN, random.uniform(0.3, 0.5))
-    yield from operator.move(rise(operator, random.uniform(0.97, 1.05)), pace=FREE)
+    yield from rise(operator, random.uniform(0.97, 1.05))
 
 
 def _take_out(operator: ScriptedOperator) -> Motion:
-    """Grasp the hammer at the end of its handle that is nearer, and lift it out of the bin."""
-    random = operator.random
-    along = -random.uniform(0.055, 0.075)
+    """Grasp the nearer half of the hammer's handle, and lift it out of the bin."""
+    random, along = operator.random, draw_grip(operator)
     yield from operator.move(np.append(handle_point(operator, along)[:2], random.uniform(1.03, 1.08)), pace=FREE)
-    how = Grasp(
-        partial(_grip, along=along),
-        lambda one: across(one, handle_axis(one)),
-        0.022,
-        ("over", "left", "right"),
-        OVER_RIM,
-        long=True,
-        near=0.015,
-    )
+    paths = ("over", "left", "right")
+    how = Grasp(partial(_grip, along=along), _turns, 0.022, paths, OVER_RIM, long=True, near=0.015)
     yield from grasp(operator, how)
-    yield from operator.move(rise(operator, random.uniform(1.02, 1.10)), pace=FREE)
+    yield from rise(operator, random.uniform(1.02, 1.10))
     yield from operator.hesitate()
 
 
-def _offer(operator: ScriptedOperator, talk: Talk, offer: Offer) -> Motion:
+def _offer(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     """Bring the hammer to where it is handed over, hold it until it is taken, and let it go."""
-    random = operator.random
-    axis = operator.facing + offer.turn
-    along = gripped_at(operator)
-    goal = offer.place + along * np.array([np.cos(axis), np.sin(axis), 0.0])
-    yield from operator.move(goal, operator.yaw + axis - heading(handle_axis(operator)), FREE)
+    random, axis = operator.random, operator.facing + agreed.turn
+    goal = agreed.place + gripped_at(operator) * np.array([np.cos(axis), np.sin(axis), 0.0])
+    yaw = operator.yaw + axis - heading(handle_axis(operator))
+    yield from carry(operator, goal, yaw, leaning(agreed.leans[0]))
     yield from operator.arrive(0.01)
     talk.offered = True
     yield from until(operator, lambda: talk.taken or not held(operator))
@@ -101,16 +90,18 @@ def _offer(operator: ScriptedOperator, talk: Talk, offer: Offer) -> Motion:
     yield from operator.wait(operator.skill.notice)
     yield from operator.hesitate()
     yield from operator.grip(OPEN, random.uniform(0.4, 0.6))
-    yield from operator.move(operator.place + random.uniform(0.08, 0.12) * UP)
-    yield from operator.move(operator.place - random.uniform(0.15, 0.25) * ahead(operator), 0.0, FREE)
+    yield from operator.move(operator.place - random.uniform(0.08, 0.12) * operator.turn[:, 2])
     talk.left = talk.taken
+    yield from operator.move(operator.place - random.uniform(0.15, 0.25) * ahead(operator), 0.0, FREE, DOWN)
 
 
-def _lies(operator: ScriptedOperator) -> bool:
-    """Return whether the hammer lies in the first bin."""
-    place = operator.object_pose(PAYLOAD)[0]
-    return bool(place[2] < RIM and place[2] > 0.8 and place[1] < -0.29)
+def _lid_grip(operator: ScriptedOperator) -> Array:
+    return operator.object_pose(LID)[0]
+
+
+def _turns(operator: ScriptedOperator) -> Array:
+    return across(operator, handle_axis(operator))
 
 
 def _grip(operator: ScriptedOperator, along: float) -> Array:
-    return handle_point(operator, along) + 0.004 * UP
+    return handle_point(operator, along) + 0.004 * UP  # so that the fingers clear the bin

@@ -1,100 +1,115 @@
 """The second arm of Transport: it clears the target bin of the cube, and puts the hammer into it that it is given."""
 
 from functools import partial
+from typing import Final
 
 import numpy as np
 
 from bid_ros.bench.robomimic.grasping import UP, Grasp, grasp, reachable
-from bid_ros.bench.robomimic.scripted_operator import OPEN, Array, Motion, ScriptedOperator
+from bid_ros.bench.robomimic.handing_over import Agreement, Talk
+from bid_ros.bench.robomimic.scripted_operator import DOWN, OPEN, Array, Motion, ScriptedOperator
 from bid_ros.bench.robomimic.transport_parts import (
     CLEARED,
+    DELIVERED,
+    FLOOR,
     FREE,
     OVER_RIM,
+    PAYLOAD,
     RIM,
     TARGET_BIN,
     TRASH,
     TRASH_BIN,
-    Talk,
     across,
     bin_place,
+    carry,
     done,
+    draw_grip,
     gripped_at,
     handle_axis,
     handle_point,
     heading,
+    held,
+    in_own_bin,
+    leaning,
+    lowest,
     near,
     rise,
 )
 from bid_ros.bench.robomimic.two_arms import until
 
+FROM_ABOVE: Final = ("over", "left", "right")
 
-def take(operator: ScriptedOperator, talk: Talk) -> Motion:
+
+def take(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     """Bring the cube into the trash bin, take the hammer, and put it into the target bin."""
     random = operator.random
+    yield from until(operator, lambda: agreed.order != "lid first" or talk.uncovered)
     yield from _clear(operator)
     talk.cleared = True
-    yield from operator.move(
-        [random.uniform(-0.1, 0.1), random.uniform(0.2, 0.26), random.uniform(1.08, 1.16)], 0.0, FREE
-    )
-    yield from until(operator, lambda: talk.offered)
+    ready = [random.uniform(-0.1, 0.1), random.uniform(0.20, 0.26), random.uniform(1.08, 1.16)]
+    yield from operator.move(ready, 0.0, FREE, leaning(agreed.leans[1]))
+    yield from until(operator, lambda: talk.offered or talk.lost)
+    if talk.lost:
+        return
     yield from operator.hesitate()
-    along = -random.uniform(0.055, 0.075)
-    how = Grasp(partial(_grip, along=along), lambda one: across(one, handle_axis(one)), 0.022, long=True, near=0.01)
+    how = Grasp(partial(_grip, along=draw_grip(operator)), _turns, 0.022, long=True, near=0.01)
     yield from grasp(operator, how)
     talk.taken = True
-    yield from until(operator, lambda: talk.left)
+    yield from until(operator, lambda: talk.left or talk.lost)
     yield from _deliver(operator)
 
 
 def _clear(operator: ScriptedOperator) -> Motion:
-    """Take the cube out of the target bin, and drop it into the other."""
+    """Take the cube out of the target bin, and drop it into the other; one that was lost in a bin is taken again."""
     random = operator.random
-    while not done(operator, CLEARED) and _lies(operator):
-        how = Grasp(_cube, _yaws, 0.030, ("over", "left", "right"), OVER_RIM)
-        yield from grasp(operator, how)
-        yield from operator.move(rise(operator, random.uniform(1.00, 1.08)), pace=FREE)
+    while not done(operator, CLEARED) and in_own_bin(operator, TRASH):
+        yield from grasp(operator, Grasp(_cube, _sides, 0.030, FROM_ABOVE, OVER_RIM, near=0.015))
+        yield from rise(operator, random.uniform(1.00, 1.08))
         if near(operator, _cube(operator)):
             goal = bin_place(operator, TRASH_BIN)[:2] + random.uniform(-0.06, 0.06, 2)
-            yield from operator.move(np.append(goal, operator.place[2]), operator.yaw + random.uniform(-0.4, 0.4), FREE)
+            yaw = operator.yaw + random.uniform(-0.4, 0.4)
+            yield from carry(operator, np.append(goal, operator.place[2]), yaw)
             yield from operator.arrive(0.04)
             yield from operator.hesitate()
-            yield from operator.move(np.append(goal, random.uniform(0.9, 1.0)), pace=FREE)
+            yield from operator.move(np.append(goal, random.uniform(0.90, 1.00)), pace=FREE)
         yield from operator.grip(OPEN, random.uniform(0.4, 0.6))
-        yield from operator.move(rise(operator, random.uniform(1.03, 1.08)), pace=FREE)
+        yield from rise(operator, random.uniform(1.03, 1.08))
 
 
 def _deliver(operator: ScriptedOperator) -> Motion:
-    """Bring the hammer over the target bin, lower it, and let it go."""
+    """Bring the hammer over the target bin, lower it, and let it go; take it again if it leans on the rim."""
     random = operator.random
-    turn = operator.facing + random.uniform(-0.5, 0.5)
-    along = gripped_at(operator)
-    goal = bin_place(operator, TARGET_BIN)[:2] + random.uniform(-0.015, 0.015, 2)
-    goal += along * np.array([np.cos(turn), np.sin(turn)])
-    over = np.append(goal, max(operator.place[2], random.uniform(1.03, 1.08)))
-    yield from operator.move(over, operator.yaw + turn - heading(handle_axis(operator)), FREE)
-    yield from operator.arrive(0.02)
-    yield from operator.hesitate()
-    yield from operator.move(np.append(goal, random.uniform(0.84, 0.95)))
-    yield from operator.hesitate()
-    yield from operator.grip(OPEN, random.uniform(0.4, 0.6))
-    yield from operator.move(rise(operator, RIM + 0.1), pace=FREE)
-    yield from operator.wait(0.3)
-
-
-def _lies(operator: ScriptedOperator) -> bool:
-    """Return whether the cube lies in a bin of this side."""
-    place = operator.object_pose(TRASH)[0]
-    return bool(0.8 < place[2] < RIM and place[1] > 0.29)
+    while held(operator):
+        axis = operator.facing + random.uniform(-0.5, 0.5)
+        goal = bin_place(operator, TARGET_BIN)[:2] + random.uniform(-0.015, 0.015, 2)
+        goal += gripped_at(operator) * np.array([np.cos(axis), np.sin(axis)])
+        yaw = operator.yaw + axis - heading(handle_axis(operator))
+        yield from carry(operator, np.append(goal, max(operator.place[2], random.uniform(1.05, 1.10))), yaw, DOWN)
+        yield from operator.arrive(0.02)
+        yield from operator.hesitate()
+        yield from operator.move(operator.place - (lowest(operator) - FLOOR - random.uniform(0.005, 0.07)) * UP)
+        yield from operator.arrive(0.03)
+        yield from operator.hesitate()
+        yield from operator.grip(OPEN, random.uniform(0.4, 0.6))
+        yield from rise(operator, RIM + 0.1)
+        yield from operator.wait(0.3)
+        if not done(operator, DELIVERED) and in_own_bin(operator, PAYLOAD):
+            how = Grasp(partial(_grip, along=0.0), _turns, 0.022, FROM_ABOVE, OVER_RIM, long=True, near=0.015)
+            yield from grasp(operator, how)
 
 
 def _cube(operator: ScriptedOperator) -> Array:
     return operator.object_pose(TRASH)[0]
 
 
-def _yaws(operator: ScriptedOperator) -> Array:
+def _sides(operator: ScriptedOperator) -> Array:
     side = heading(operator.object_pose(TRASH)[1][:, 0])
     return reachable(side - operator.facing + np.pi / 2 * np.arange(-6, 7))
 
 
+def _turns(operator: ScriptedOperator) -> Array:
+    return across(operator, handle_axis(operator))
+
+
 def _grip(operator: ScriptedOperator, along: float) -> Array:
-    return handle_point(operator, along) - 0.005 * UP
+    return handle_point(operator, along) - 0.005 * UP  # deeper: nothing is below
