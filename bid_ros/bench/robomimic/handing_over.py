@@ -56,5 +56,5 @@ def draw_agreement(random: np.random.Generator) -> Agreement:
         order=str(random.choice(list(ORDERS), p=list(ORDERS.values()))),
         place=np.array([random.uniform(-0.12, 0.12), random.uniform(-0.05, 0.05), random.uniform(1.00, 1.14)]),
         turn=float(random.uniform(-0.6, 0.6)),
-        leans=(float(random.uniform(-0.1, 0.3)), float(random.uniform(0.0, 0.35))),
+        leans=(float(random.uniform(0.05, 0.3)), float(random.uniform(0.05, 0.35))),
     )

@@ -10,6 +10,7 @@ from bid_ros.bench.robomimic.handing_over import Agreement, Talk
 from bid_ros.bench.robomimic.scripted_operator import DOWN, OPEN, Array, Motion, ScriptedOperator
 from bid_ros.bench.robomimic.transport_parts import (
     FREE,
+    HELD,
     LID,
     OVER_RIM,
     PAYLOAD,
@@ -35,9 +36,10 @@ BESIDE: Final = np.array([0.4, 0.0])  # m, from where the lid is to lie to the b
 def give(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     """Take the lid off, take the hammer out, hold it where it is to be taken, let it go and draw the hand back.
 
-    A hammer that fell back into the bin is taken again.
+    A lid that was lost over the bin is grasped again, and so is a hammer that fell back into it.
     """
-    yield from _uncover(operator)
+    while _covered(operator):
+        yield from _uncover(operator)
     talk.uncovered = True
     yield from until(operator, lambda: agreed.order != "bin first" or talk.cleared)
     while not talk.taken and in_own_bin(operator, PAYLOAD):
@@ -71,9 +73,9 @@ def _take_out(operator: ScriptedOperator) -> Motion:
     random, along = operator.random, draw_grip(operator)
     yield from operator.move(np.append(handle_point(operator, along)[:2], random.uniform(1.03, 1.08)), pace=FREE)
     paths = ("over", "left", "right")
-    how = Grasp(partial(_grip, along=along), _turns, 0.022, paths, OVER_RIM, long=True, near=0.015)
+    how = Grasp(partial(_grip, along=along), _turns, 0.022, paths, OVER_RIM, long=True, near=0.01)
     yield from grasp(operator, how)
-    yield from rise(operator, random.uniform(1.02, 1.10))
+    yield from rise(operator, random.uniform(1.02, 1.10), HELD)
     yield from operator.hesitate()
 
 
@@ -82,7 +84,7 @@ def _offer(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     random, axis = operator.random, operator.facing + agreed.turn
     goal = agreed.place + gripped_at(operator) * np.array([np.cos(axis), np.sin(axis), 0.0])
     yaw = operator.yaw + axis - heading(handle_axis(operator))
-    yield from carry(operator, goal, yaw, leaning(agreed.leans[0]))
+    yield from carry(operator, goal, yaw, leaning(agreed.leans[0]), HELD)
     yield from operator.arrive(0.01)
     talk.offered = True
     yield from until(operator, lambda: talk.taken or not held(operator))
@@ -93,6 +95,12 @@ def _offer(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     yield from operator.move(operator.place - random.uniform(0.08, 0.12) * operator.turn[:, 2])
     talk.left = talk.taken
     yield from operator.move(operator.place - random.uniform(0.15, 0.25) * ahead(operator), 0.0, FREE, DOWN)
+
+
+def _covered(operator: ScriptedOperator) -> bool:
+    """Return whether the lid is still on the bin."""
+    way = operator.object_pose(LID)[0] - operator.object_pose(PAYLOAD)[0]
+    return bool(np.linalg.norm(way[:2]) < 0.2 and way[2] > 0.05)
 
 
 def _lid_grip(operator: ScriptedOperator) -> Array:

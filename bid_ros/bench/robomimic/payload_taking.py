@@ -13,6 +13,7 @@ from bid_ros.bench.robomimic.transport_parts import (
     DELIVERED,
     FLOOR,
     FREE,
+    HELD,
     OVER_RIM,
     PAYLOAD,
     RIM,
@@ -46,13 +47,14 @@ def take(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     yield from until(operator, lambda: agreed.order != "lid first" or talk.uncovered)
     yield from _clear(operator)
     talk.cleared = True
-    ready = [random.uniform(-0.1, 0.1), random.uniform(0.20, 0.26), random.uniform(1.08, 1.16)]
+    above = agreed.place[2] + random.uniform(0.11, 0.17)  # where the hammer comes past below
+    ready = [random.uniform(-0.1, 0.1), random.uniform(0.20, 0.26), above]
     yield from operator.move(ready, 0.0, FREE, leaning(agreed.leans[1]))
     yield from until(operator, lambda: talk.offered or talk.lost)
     if talk.lost:
         return
     yield from operator.hesitate()
-    how = Grasp(partial(_grip, along=draw_grip(operator)), _turns, 0.022, long=True, near=0.01)
+    how = Grasp(partial(_grip, along=draw_grip(operator)), _turns, 0.022, FROM_ABOVE, long=True, near=0.01)
     yield from grasp(operator, how)
     talk.taken = True
     yield from until(operator, lambda: talk.left or talk.lost)
@@ -64,11 +66,11 @@ def _clear(operator: ScriptedOperator) -> Motion:
     random = operator.random
     while not done(operator, CLEARED) and in_own_bin(operator, TRASH):
         yield from grasp(operator, Grasp(_cube, _sides, 0.030, FROM_ABOVE, OVER_RIM, near=0.015))
-        yield from rise(operator, random.uniform(1.00, 1.08))
+        yield from rise(operator, random.uniform(1.00, 1.08), HELD)
         if near(operator, _cube(operator)):
             goal = bin_place(operator, TRASH_BIN)[:2] + random.uniform(-0.06, 0.06, 2)
             yaw = operator.yaw + random.uniform(-0.4, 0.4)
-            yield from carry(operator, np.append(goal, operator.place[2]), yaw)
+            yield from carry(operator, np.append(goal, operator.place[2]), yaw, pace=HELD)
             yield from operator.arrive(0.04)
             yield from operator.hesitate()
             yield from operator.move(np.append(goal, random.uniform(0.90, 1.00)), pace=FREE)
@@ -84,7 +86,7 @@ def _deliver(operator: ScriptedOperator) -> Motion:
         goal = bin_place(operator, TARGET_BIN)[:2] + random.uniform(-0.015, 0.015, 2)
         goal += gripped_at(operator) * np.array([np.cos(axis), np.sin(axis)])
         yaw = operator.yaw + axis - heading(handle_axis(operator))
-        yield from carry(operator, np.append(goal, max(operator.place[2], random.uniform(1.05, 1.10))), yaw, DOWN)
+        yield from carry(operator, np.append(goal, max(operator.place[2], random.uniform(1.05, 1.10))), yaw, DOWN, HELD)
         yield from operator.arrive(0.02)
         yield from operator.hesitate()
         yield from operator.move(operator.place - (lowest(operator) - FLOOR - random.uniform(0.005, 0.07)) * UP)

@@ -18,8 +18,8 @@ TARGET_BIN, TRASH_BIN = slice(21, 24), slice(24, 27)  # places, m, among what is
 DELIVERED, CLEARED = 27, 28  # whether the payload lies in its bin; whether the trash lies in its
 TABLE, FLOOR, RIM = 0.80, 0.81, 0.95  # m, heights: of the tables; inside of the bins, and where these end
 HALF_HANDLE, HEAD = 0.10, 0.13  # m from the middle of the hammer's handle to its end, and to the end of the head
-GRIPS: Final = {True: (0.040, 0.055), False: (0.060, 0.075)}  # m from there to the fingers, if the head is farther
-FREE: Final = 1.6  # pace where nothing is near
+GRIPS: Final = {True: (0.025, 0.040), False: (0.065, 0.080)}  # m from there to the fingers, if the head is farther
+FREE, HELD = 1.6, 1.2  # paces: where nothing is near; with what slips out of the fingers, or turns in them
 OVER_RIM: Final = 0.2  # m over what lies in a bin, where open fingers clear the rim
 WAYS: Final = {"straight": 0.55, "high": 0.15, "near": 0.15, "far": 0.15}
 """How things are carried, and by which share of the operators."""
@@ -107,18 +107,20 @@ def leaning(angle: float) -> Array:
     return np.asarray(DOWN @ matrix_from_vector(np.array([-angle, 0.0, 0.0])))
 
 
-def rise(operator: ScriptedOperator, height: float) -> Motion:
+def rise(operator: ScriptedOperator, height: float, pace: float = FREE) -> Motion:
     """Raise the tool to a height, m, unless it is higher."""
     place = operator.place
-    yield from operator.move(np.append(place[:2], max(place[2], height)), pace=FREE)
+    yield from operator.move(np.append(place[:2], max(place[2], height)), pace=pace)
 
 
-def carry(operator: ScriptedOperator, goal: ArrayLike, yaw: float, lean: ArrayLike | None = None) -> Motion:
+def carry(
+    operator: ScriptedOperator, goal: ArrayLike, yaw: float, lean: ArrayLike | None = None, pace: float = FREE
+) -> Motion:
     """Bring the tool somewhere on one of several ways, for :meth:`ScriptedOperator.move`."""
     random, way = operator.random, str(operator.random.choice(list(WAYS), p=list(WAYS.values())))
     if way != "straight":
         aside = random.uniform(0.04, 0.08) * (UP if way == "high" else ahead(operator) * (1 if way == "far" else -1))
         share = random.uniform(0.3, 0.7)
         between = operator.place + share * (np.asarray(goal) - operator.place) + aside
-        yield from operator.move(between, operator.yaw + share * (yaw - operator.yaw), FREE)
-    yield from operator.move(goal, yaw, FREE, lean)
+        yield from operator.move(between, operator.yaw + share * (yaw - operator.yaw), pace)
+    yield from operator.move(goal, yaw, pace, lean)
