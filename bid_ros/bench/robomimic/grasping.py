@@ -35,7 +35,8 @@ class Grasp:
         paths: of :data:`PATHS`, on which nothing is in the way.
         above: m over the object where the descent begins.
         long: whether the object is so long that fingers beside its middle close on it all the same.
-        near: m from where it is to be, at which the tool waits for no longer; None: it does not wait for that.
+        careful: m; the fingers close when the tool is that near to where it is to be, and are judged when they are at
+            rest, as fingers that still close look as if they held something. None: neither is waited for.
     """
 
     place: Callable[[ScriptedOperator], Array]
@@ -44,7 +45,7 @@ class Grasp:
     paths: tuple[str, ...] = PATHS
     above: float = ABOVE
     long: bool = False
-    near: float | None = None
+    careful: float | None = None
 
 
 def reachable(yaws: ArrayLike) -> Array:
@@ -109,6 +110,8 @@ def _close(operator: ScriptedOperator, how: Grasp, yaw: float, missed: bool) -> 
         aim[:2] += side * np.array([np.cos(turn), np.sin(turn)])
     yield from operator.move(how.place(operator) + aim, yaw, pace)
     yield from operator.wait(SETTLE_S * random.uniform(0.2, 1.2))
-    if how.near is not None:
-        yield from operator.arrive(how.near)
+    if how.careful is not None:
+        yield from operator.arrive(how.careful)
     yield from operator.grip(CLOSED, CLOSE_S * random.uniform(0.8, 1.3))
+    if how.careful is not None:
+        yield from operator.wait(0.2)

@@ -73,7 +73,7 @@ def _take_out(operator: ScriptedOperator) -> Motion:
     random, along = operator.random, draw_grip(operator)
     yield from operator.move(np.append(handle_point(operator, along)[:2], random.uniform(1.03, 1.08)), pace=FREE)
     paths = ("over", "left", "right")
-    how = Grasp(partial(_grip, along=along), _turns, 0.022, paths, OVER_RIM, long=True, near=0.01)
+    how = Grasp(partial(_grip, along=along), _turns, 0.026, paths, OVER_RIM, long=True, careful=0.01)
     yield from grasp(operator, how)
     yield from rise(operator, random.uniform(1.02, 1.10), HELD)
     yield from operator.hesitate()

@@ -21,6 +21,7 @@ from bid_ros.bench.robomimic.transport_parts import (
     TRASH,
     TRASH_BIN,
     across,
+    beside_other,
     bin_place,
     carry,
     done,
@@ -54,7 +55,7 @@ def take(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     if talk.lost:
         return
     yield from operator.hesitate()
-    how = Grasp(partial(_grip, along=draw_grip(operator)), _turns, 0.022, FROM_ABOVE, long=True, near=0.01)
+    how = Grasp(partial(_free_grip, along=draw_grip(operator)), _turns, 0.026, FROM_ABOVE, long=True, careful=0.01)
     yield from grasp(operator, how)
     talk.taken = True
     yield from until(operator, lambda: talk.left or talk.lost)
@@ -65,7 +66,7 @@ def _clear(operator: ScriptedOperator) -> Motion:
     """Take the cube out of the target bin, and drop it into the other; one that was lost in a bin is taken again."""
     random = operator.random
     while not done(operator, CLEARED) and in_own_bin(operator, TRASH):
-        yield from grasp(operator, Grasp(_cube, _sides, 0.030, FROM_ABOVE, OVER_RIM, near=0.015))
+        yield from grasp(operator, Grasp(_cube, _sides, 0.030, FROM_ABOVE, OVER_RIM, careful=0.015))
         yield from rise(operator, random.uniform(1.00, 1.08), HELD)
         if near(operator, _cube(operator)):
             goal = bin_place(operator, TRASH_BIN)[:2] + random.uniform(-0.06, 0.06, 2)
@@ -96,7 +97,7 @@ def _deliver(operator: ScriptedOperator) -> Motion:
         yield from rise(operator, RIM + 0.1)
         yield from operator.wait(0.3)
         if not done(operator, DELIVERED) and in_own_bin(operator, PAYLOAD):
-            how = Grasp(partial(_grip, along=0.0), _turns, 0.022, FROM_ABOVE, OVER_RIM, long=True, near=0.015)
+            how = Grasp(partial(_grip, along=0.0), _turns, 0.026, FROM_ABOVE, OVER_RIM, long=True, careful=0.015)
             yield from grasp(operator, how)
 
 
@@ -111,6 +112,10 @@ def _sides(operator: ScriptedOperator) -> Array:
 
 def _turns(operator: ScriptedOperator) -> Array:
     return across(operator, handle_axis(operator))
+
+
+def _free_grip(operator: ScriptedOperator, along: float) -> Array:
+    return _grip(operator, beside_other(operator, along))
 
 
 def _grip(operator: ScriptedOperator, along: float) -> Array:

@@ -52,6 +52,7 @@ class ScriptedOperator:
         state: the newest; whoever takes the actions sets it after each step.
         skill: of this operator.
         random: as given.
+        arm: as given.
         facing: where the arm looks, rad about the vertical.
     """
 
@@ -64,7 +65,7 @@ class ScriptedOperator:
         practice: float = 0.0,
     ) -> None:
         self.state, self.random, self.skill = state, random, draw_skill(random, practice)
-        self.facing, self._arm = float(np.deg2rad(task.facing[arm])), arm
+        self.facing, self.arm = float(np.deg2rad(task.facing[arm])), arm
         self._at = {item.name: item.place_at for item in task.objects}
         self._only = task.objects[0].name
         self._place = np.array(state.shown[f"robot{arm}_eef_pos"])
@@ -89,7 +90,7 @@ class ScriptedOperator:
     @property
     def tool_pose(self) -> tuple[Array, Array]:
         """``(3,)`` and ``(3, 3)``: where the tool is, m, which follows the set-point, and its rotation."""
-        pose = self.state.agent[POSE * self._arm :][:POSE]
+        pose = self.state.agent[POSE * self.arm :][:POSE]
         return np.asarray(pose[POSITION]), matrix_from_6d(pose[ROTATION])
 
     def object_pose(self, name: str) -> tuple[Array, Array]:
@@ -112,7 +113,7 @@ class ScriptedOperator:
     @property
     def opening(self) -> float:
         """Distance of the fingers, m."""
-        fingers = self.state.shown[f"robot{self._arm}_gripper_qpos"]
+        fingers = self.state.shown[f"robot{self.arm}_gripper_qpos"]
         return float(fingers[0] - fingers[1])
 
     def move(

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bid_ros.bench.robomimic.catalogue import POSE
 from bid_ros.bench.robomimic.grasping import UP, reachable
 from bid_ros.bench.robomimic.scripted_operator import DOWN, Array, Motion, ScriptedOperator
 from bid_ros.core.rotation import matrix_from_vector
@@ -18,7 +19,9 @@ TARGET_BIN, TRASH_BIN = slice(21, 24), slice(24, 27)  # places, m, among what is
 DELIVERED, CLEARED = 27, 28  # whether the payload lies in its bin; whether the trash lies in its
 TABLE, FLOOR, RIM = 0.80, 0.81, 0.95  # m, heights: of the tables; inside of the bins, and where these end
 HALF_HANDLE, HEAD = 0.10, 0.13  # m from the middle of the hammer's handle to its end, and to the end of the head
-GRIPS: Final = {True: (0.025, 0.040), False: (0.065, 0.080)}  # m from there to the fingers, if the head is farther
+GRIPS: Final = {True: (0.035, 0.050), False: (0.070, 0.085)}  # m from there to the fingers, if the head is farther
+APART: Final = 0.105  # m between two hands on the handle
+LAST: Final = 0.088  # m from the middle of the handle, where fingers are just beside the head
 FREE, HELD = 1.6, 1.2  # paces: where nothing is near; with what slips out of the fingers, or turns in them
 OVER_RIM: Final = 0.2  # m over what lies in a bin, where open fingers clear the rim
 WAYS: Final = {"straight": 0.55, "high": 0.15, "near": 0.15, "far": 0.15}
@@ -76,6 +79,12 @@ def gripped_at(operator: ScriptedOperator) -> float:
     return float(np.clip(way @ handle_axis(operator), -HALF_HANDLE, HALF_HANDLE))
 
 
+def beside_other(operator: ScriptedOperator, along: float) -> float:
+    """Return where to grip the handle, for :func:`handle_point`, so that the hand does not meet the other one there."""
+    other = operator.state.agent[POSE * (1 - operator.arm) :][:3] - operator.object_pose(PAYLOAD)[0]
+    return max(-LAST, min(along, float(other @ handle_axis(operator)) - APART))
+
+
 def lowest(operator: ScriptedOperator) -> float:
     """Return how high the lowest end of the hammer is, m."""
     place, turn = operator.object_pose(PAYLOAD)
@@ -84,7 +93,7 @@ def lowest(operator: ScriptedOperator) -> float:
 
 def near(operator: ScriptedOperator, place: Array) -> bool:
     """Return whether a place is with the fingers."""
-    return bool(np.linalg.norm(place - operator.tool_pose[0]) < 0.04)
+    return bool(np.linalg.norm(place - operator.tool_pose[0]) < 0.03)
 
 
 def held(operator: ScriptedOperator) -> bool:
