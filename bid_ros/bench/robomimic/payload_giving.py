@@ -10,7 +10,6 @@ from bid_ros.bench.robomimic.handing_over import Agreement, Talk
 from bid_ros.bench.robomimic.scripted_operator import DOWN, OPEN, Array, Motion, ScriptedOperator
 from bid_ros.bench.robomimic.transport_parts import (
     FREE,
-    HELD,
     LID,
     OVER_RIM,
     PAYLOAD,
@@ -19,6 +18,7 @@ from bid_ros.bench.robomimic.transport_parts import (
     ahead,
     carry,
     draw_grip,
+    gentle,
     gripped_at,
     handle_axis,
     handle_point,
@@ -75,7 +75,7 @@ def _take_out(operator: ScriptedOperator) -> Motion:
     paths = ("over", "left", "right")
     how = Grasp(partial(_grip, along=along), _turns, 0.026, paths, OVER_RIM, long=True, careful=0.01)
     yield from grasp(operator, how)
-    yield from rise(operator, random.uniform(1.02, 1.10), HELD)
+    yield from rise(operator, random.uniform(1.02, 1.10), gentle(operator))
     yield from operator.hesitate()
 
 
@@ -84,7 +84,7 @@ def _offer(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     random, axis = operator.random, operator.facing + agreed.turn
     goal = agreed.place + gripped_at(operator) * np.array([np.cos(axis), np.sin(axis), 0.0])
     yaw = operator.yaw + axis - heading(handle_axis(operator))
-    yield from carry(operator, goal, yaw, leaning(agreed.leans[0]), HELD)
+    yield from carry(operator, goal, yaw, leaning(agreed.leans[0]), gentle(operator))
     yield from operator.arrive(0.01)
     talk.offered = True
     yield from until(operator, lambda: talk.taken or not held(operator))
@@ -112,4 +112,4 @@ def _turns(operator: ScriptedOperator) -> Array:
 
 
 def _grip(operator: ScriptedOperator, along: float) -> Array:
-    return handle_point(operator, along) + 0.004 * UP  # so that the fingers clear the bin
+    return handle_point(operator, along) + 0.010 * UP  # so that the fingers clear the bin

@@ -13,7 +13,6 @@ from bid_ros.bench.robomimic.transport_parts import (
     DELIVERED,
     FLOOR,
     FREE,
-    HELD,
     OVER_RIM,
     PAYLOAD,
     RIM,
@@ -26,6 +25,7 @@ from bid_ros.bench.robomimic.transport_parts import (
     carry,
     done,
     draw_grip,
+    gentle,
     gripped_at,
     handle_axis,
     handle_point,
@@ -67,11 +67,11 @@ def _clear(operator: ScriptedOperator) -> Motion:
     random = operator.random
     while not done(operator, CLEARED) and in_own_bin(operator, TRASH):
         yield from grasp(operator, Grasp(_cube, _sides, 0.030, FROM_ABOVE, OVER_RIM, careful=0.015))
-        yield from rise(operator, random.uniform(1.00, 1.08), HELD)
+        yield from rise(operator, random.uniform(1.00, 1.08), gentle(operator))
         if near(operator, _cube(operator)):
             goal = bin_place(operator, TRASH_BIN)[:2] + random.uniform(-0.06, 0.06, 2)
             yaw = operator.yaw + random.uniform(-0.4, 0.4)
-            yield from carry(operator, np.append(goal, operator.place[2]), yaw, pace=HELD)
+            yield from carry(operator, np.append(goal, operator.place[2]), yaw, pace=gentle(operator))
             yield from operator.arrive(0.04)
             yield from operator.hesitate()
             yield from operator.move(np.append(goal, random.uniform(0.90, 1.00)), pace=FREE)
@@ -87,7 +87,9 @@ def _deliver(operator: ScriptedOperator) -> Motion:
         goal = bin_place(operator, TARGET_BIN)[:2] + random.uniform(-0.015, 0.015, 2)
         goal += gripped_at(operator) * np.array([np.cos(axis), np.sin(axis)])
         yaw = operator.yaw + axis - heading(handle_axis(operator))
-        yield from carry(operator, np.append(goal, max(operator.place[2], random.uniform(1.05, 1.10))), yaw, DOWN, HELD)
+        yield from carry(
+            operator, np.append(goal, max(operator.place[2], random.uniform(1.05, 1.10))), yaw, DOWN, gentle(operator)
+        )
         yield from operator.arrive(0.02)
         yield from operator.hesitate()
         yield from operator.move(operator.place - (lowest(operator) - FLOOR - random.uniform(0.005, 0.07)) * UP)

@@ -22,7 +22,8 @@ HALF_HANDLE, HEAD = 0.10, 0.13  # m from the middle of the hammer's handle to it
 GRIPS: Final = {True: (0.035, 0.050), False: (0.070, 0.085)}  # m from there to the fingers, if the head is farther
 APART: Final = 0.105  # m between two hands on the handle
 LAST: Final = 0.088  # m from the middle of the handle, where fingers are just beside the head
-FREE, HELD = 1.6, 1.2  # paces: where nothing is near; with what slips out of the fingers, or turns in them
+FREE: Final = 1.6  # pace where nothing is near
+GENTLE: Final = 0.22  # m/s; the hammer turns in fingers that are faster: the arm does not keep its hand upright
 OVER_RIM: Final = 0.2  # m over what lies in a bin, where open fingers clear the rim
 WAYS: Final = {"straight": 0.55, "high": 0.15, "near": 0.15, "far": 0.15}
 """How things are carried, and by which share of the operators."""
@@ -114,6 +115,11 @@ def across(operator: ScriptedOperator, axis: Array) -> Array:
 def leaning(angle: float) -> Array:
     """Return the rotation ``(3, 3)`` of a tool whose fingers point down and, by ``angle``, rad, forward."""
     return np.asarray(DOWN @ matrix_from_vector(np.array([-angle, 0.0, 0.0])))
+
+
+def gentle(operator: ScriptedOperator) -> float:
+    """Return the pace at which the operator carries what turns in the fingers."""
+    return min(1.2, GENTLE / operator.skill.speed)
 
 
 def rise(operator: ScriptedOperator, height: float, pace: float = FREE) -> Motion:
