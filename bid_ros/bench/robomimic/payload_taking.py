@@ -55,7 +55,7 @@ def take(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     if talk.lost:
         return
     yield from operator.hesitate()
-    how = Grasp(partial(_free_grip, along=draw_grip(operator)), _turns, 0.026, FROM_ABOVE, long=True, careful=0.01)
+    how = Grasp(partial(_offered_grip, along=draw_grip(operator)), _turns, 0.026, FROM_ABOVE, long=True, careful=0.01)
     yield from grasp(operator, how)
     talk.taken = True
     yield from until(operator, lambda: talk.left or talk.lost)
@@ -87,9 +87,8 @@ def _deliver(operator: ScriptedOperator) -> Motion:
         goal = bin_place(operator, TARGET_BIN)[:2] + random.uniform(-0.015, 0.015, 2)
         goal += gripped_at(operator) * np.array([np.cos(axis), np.sin(axis)])
         yaw = operator.yaw + axis - heading(handle_axis(operator))
-        yield from carry(
-            operator, np.append(goal, max(operator.place[2], random.uniform(1.05, 1.10))), yaw, DOWN, gentle(operator)
-        )
+        over = np.append(goal, max(operator.place[2], random.uniform(1.05, 1.10)))
+        yield from carry(operator, over, yaw, DOWN, gentle(operator))
         yield from operator.arrive(0.02)
         yield from operator.hesitate()
         yield from operator.move(operator.place - (lowest(operator) - FLOOR - random.uniform(0.005, 0.07)) * UP)
@@ -99,7 +98,7 @@ def _deliver(operator: ScriptedOperator) -> Motion:
         yield from rise(operator, RIM + 0.1)
         yield from operator.wait(0.3)
         if not done(operator, DELIVERED) and in_own_bin(operator, PAYLOAD):
-            how = Grasp(partial(_grip, along=0.0), _turns, 0.026, FROM_ABOVE, OVER_RIM, long=True, careful=0.015)
+            how = Grasp(_fallen_grip, _turns, 0.026, FROM_ABOVE, OVER_RIM, long=True, careful=0.015)
             yield from grasp(operator, how)
 
 
@@ -116,9 +115,9 @@ def _turns(operator: ScriptedOperator) -> Array:
     return across(operator, handle_axis(operator))
 
 
-def _free_grip(operator: ScriptedOperator, along: float) -> Array:
-    return _grip(operator, beside_other(operator, along))
+def _offered_grip(operator: ScriptedOperator, along: float) -> Array:
+    return handle_point(operator, beside_other(operator, along)) - 0.005 * UP  # deep: nothing is below
 
 
-def _grip(operator: ScriptedOperator, along: float) -> Array:
-    return handle_point(operator, along) - 0.005 * UP  # deeper: nothing is below
+def _fallen_grip(operator: ScriptedOperator) -> Array:
+    return handle_point(operator, 0.0) + 0.010 * UP  # so that the fingers clear the bin
