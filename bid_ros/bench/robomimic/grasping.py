@@ -20,6 +20,7 @@ from bid_ros.bench.robomimic.scripted_operator import (
 PATHS: Final = ("over", "left", "right", "low")
 FARTHEST_YAW: Final = np.deg2rad(110.0)  # to which the wrist turns
 ABOVE, HIGH = 0.07, 0.14  # m; from a greater height the tool goes down fast at first
+GROUND: Final = 0.5  # m, under any table
 CLOSE_S: Final = 0.5
 UP: Final = np.array([0.0, 0.0, 1.0])
 
@@ -56,7 +57,7 @@ def reachable(yaws: ArrayLike) -> Array:
 
 
 def grasp(operator: ScriptedOperator, how: Grasp) -> Motion:
-    """Grasp the object, and again as long as it was missed."""
+    """Grasp the object, and again as long as it was missed; leave one that fell to the ground."""
     yaws = how.yaws(operator)
     weights = np.exp(-np.abs(yaws) / np.deg2rad(45.0))  # people take the nearest more often, but not always
     yaw = float(operator.random.choice(yaws, p=weights / weights.sum()))
@@ -71,6 +72,8 @@ def grasp(operator: ScriptedOperator, how: Grasp) -> Motion:
             break
         first = False
         yield from operator.wait(operator.skill.notice)
+        if how.place(operator)[2] < GROUND:
+            return
         yield from operator.grip(OPEN, operator.random.uniform(0.0, 0.3))
         yield from operator.move(how.place(operator) + operator.random.uniform(0.04, 0.08) * UP)
         yaws = how.yaws(operator)  # the object may have been turned

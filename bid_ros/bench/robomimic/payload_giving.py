@@ -10,6 +10,7 @@ from bid_ros.bench.robomimic.handing_over import Agreement, Talk
 from bid_ros.bench.robomimic.scripted_operator import DOWN, OPEN, Array, Motion, ScriptedOperator
 from bid_ros.bench.robomimic.transport_parts import (
     FREE,
+    GENTLE,
     LID,
     OVER_RIM,
     PAYLOAD,
@@ -18,7 +19,6 @@ from bid_ros.bench.robomimic.transport_parts import (
     ahead,
     carry,
     draw_grip,
-    gentle,
     gripped_at,
     handle_axis,
     handle_point,
@@ -27,9 +27,11 @@ from bid_ros.bench.robomimic.transport_parts import (
     in_own_bin,
     leaning,
     rise,
+    slower,
 )
 from bid_ros.bench.robomimic.two_arms import until
 
+SWING: Final = 0.02  # m
 BESIDE: Final = np.array([0.4, 0.0])  # m, from where the lid is to lie to the bin
 
 
@@ -75,7 +77,10 @@ def _take_out(operator: ScriptedOperator) -> Motion:
     paths = ("over", "left", "right")
     how = Grasp(partial(_grip, along=along), _turns, 0.026, paths, OVER_RIM, long=True, careful=0.01)
     yield from grasp(operator, how)
-    yield from rise(operator, random.uniform(1.02, 1.10), gentle(operator))
+    # The arm swings back as it rises, and the hammer's nearer end would catch on the wall of the bin.
+    goal = operator.place + SWING * ahead(operator)
+    goal[2] = random.uniform(1.02, 1.10)
+    yield from operator.move(goal, pace=0.8 * slower(operator, GENTLE))
     yield from operator.hesitate()
 
 
@@ -84,7 +89,7 @@ def _offer(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     random, axis = operator.random, operator.facing + agreed.turn
     goal = agreed.place + gripped_at(operator) * np.array([np.cos(axis), np.sin(axis), 0.0])
     yaw = operator.yaw + axis - heading(handle_axis(operator))
-    yield from carry(operator, goal, yaw, leaning(agreed.leans[0]), gentle(operator))
+    yield from carry(operator, goal, yaw, leaning(agreed.leans[0]), slower(operator, GENTLE))
     yield from operator.arrive(0.01)
     talk.offered = True
     yield from until(operator, lambda: talk.taken or not held(operator))

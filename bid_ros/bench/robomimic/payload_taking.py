@@ -9,6 +9,7 @@ from bid_ros.bench.robomimic.grasping import UP, Grasp, grasp, reachable
 from bid_ros.bench.robomimic.handing_over import Agreement, Talk
 from bid_ros.bench.robomimic.scripted_operator import DOWN, OPEN, Array, Motion, ScriptedOperator
 from bid_ros.bench.robomimic.transport_parts import (
+    BRISK,
     CLEARED,
     DELIVERED,
     FLOOR,
@@ -25,7 +26,6 @@ from bid_ros.bench.robomimic.transport_parts import (
     carry,
     done,
     draw_grip,
-    gentle,
     gripped_at,
     handle_axis,
     handle_point,
@@ -36,6 +36,7 @@ from bid_ros.bench.robomimic.transport_parts import (
     lowest,
     near,
     rise,
+    slower,
 )
 from bid_ros.bench.robomimic.two_arms import until
 
@@ -57,9 +58,10 @@ def take(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     yield from operator.hesitate()
     how = Grasp(partial(_offered_grip, along=draw_grip(operator)), _turns, 0.026, FROM_ABOVE, long=True, careful=0.01)
     yield from grasp(operator, how)
-    talk.taken = True
-    yield from until(operator, lambda: talk.left or talk.lost)
-    yield from _deliver(operator)
+    talk.taken = held(operator)
+    if talk.taken:
+        yield from until(operator, lambda: talk.left)
+        yield from _deliver(operator)
 
 
 def _clear(operator: ScriptedOperator) -> Motion:
@@ -67,11 +69,11 @@ def _clear(operator: ScriptedOperator) -> Motion:
     random = operator.random
     while not done(operator, CLEARED) and in_own_bin(operator, TRASH):
         yield from grasp(operator, Grasp(_cube, _sides, 0.030, FROM_ABOVE, OVER_RIM, careful=0.015))
-        yield from rise(operator, random.uniform(1.00, 1.08), gentle(operator))
+        yield from rise(operator, random.uniform(1.00, 1.08), slower(operator, BRISK))
         if near(operator, _cube(operator)):
             goal = bin_place(operator, TRASH_BIN)[:2] + random.uniform(-0.06, 0.06, 2)
             yaw = operator.yaw + random.uniform(-0.4, 0.4)
-            yield from carry(operator, np.append(goal, operator.place[2]), yaw, pace=gentle(operator))
+            yield from carry(operator, np.append(goal, operator.place[2]), yaw, pace=slower(operator, BRISK))
             yield from operator.arrive(0.04)
             yield from operator.hesitate()
             yield from operator.move(np.append(goal, random.uniform(0.90, 1.00)), pace=FREE)
@@ -88,7 +90,7 @@ def _deliver(operator: ScriptedOperator) -> Motion:
         goal += gripped_at(operator) * np.array([np.cos(axis), np.sin(axis)])
         yaw = operator.yaw + axis - heading(handle_axis(operator))
         over = np.append(goal, max(operator.place[2], random.uniform(1.05, 1.10)))
-        yield from carry(operator, over, yaw, DOWN, gentle(operator))
+        yield from carry(operator, over, yaw, DOWN, slower(operator, BRISK))
         yield from operator.arrive(0.02)
         yield from operator.hesitate()
         yield from operator.move(operator.place - (lowest(operator) - FLOOR - random.uniform(0.005, 0.07)) * UP)

@@ -8,7 +8,7 @@ from bid_ros.bench.robomimic.payload_taking import take
 from bid_ros.bench.robomimic.scripted_operator import Motion
 from bid_ros.bench.robomimic.two_arms import OperatorPair
 
-PRACTICE: Final = 0.5  # least level of skill; 35 s are too short for beginners
+PRACTICE: Final = 0.6  # least level of skill; 35 s are too short for beginners
 
 
 def transport(pair: OperatorPair) -> Motion:

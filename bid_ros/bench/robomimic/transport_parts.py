@@ -19,11 +19,12 @@ TARGET_BIN, TRASH_BIN = slice(21, 24), slice(24, 27)  # places, m, among what is
 DELIVERED, CLEARED = 27, 28  # whether the payload lies in its bin; whether the trash lies in its
 TABLE, FLOOR, RIM = 0.80, 0.81, 0.95  # m, heights: of the tables; inside of the bins, and where these end
 HALF_HANDLE, HEAD = 0.10, 0.13  # m from the middle of the hammer's handle to its end, and to the end of the head
-GRIPS: Final = {True: (0.035, 0.050), False: (0.070, 0.085)}  # m from there to the fingers, if the head is farther
+GRIPS: Final = {True: (0.035, 0.050), False: (0.060, 0.075)}  # m from there to the fingers, if the head is farther
 APART: Final = 0.105  # m between two hands on the handle
 LAST: Final = 0.088  # m from the middle of the handle, where fingers are just beside the head
 FREE: Final = 1.6  # pace where nothing is near
-GENTLE: Final = 0.22  # m/s; the hammer turns in fingers that are faster: the arm does not keep its hand upright
+# m/s; the hammer turns in fingers that are faster, as the arm does not keep its hand upright. Less so in the second's.
+GENTLE, BRISK = 0.22, 0.30
 OVER_RIM: Final = 0.2  # m over what lies in a bin, where open fingers clear the rim
 WAYS: Final = {"straight": 0.55, "high": 0.15, "near": 0.15, "far": 0.15}
 """How things are carried, and by which share of the operators."""
@@ -117,9 +118,9 @@ def leaning(angle: float) -> Array:
     return np.asarray(DOWN @ matrix_from_vector(np.array([-angle, 0.0, 0.0])))
 
 
-def gentle(operator: ScriptedOperator) -> float:
-    """Return the pace at which the operator carries what turns in the fingers."""
-    return min(1.2, GENTLE / operator.skill.speed)
+def slower(operator: ScriptedOperator, most: float) -> float:
+    """Return the pace of an operator who carries something, and moves at ``most`` m/s at most."""
+    return min(1.3, most / operator.skill.speed)
 
 
 def rise(operator: ScriptedOperator, height: float, pace: float = FREE) -> Motion:

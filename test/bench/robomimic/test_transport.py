@@ -190,7 +190,7 @@ def test_a_hammer_that_leans_on_the_rim_is_taken_again():
 
 
 def test_who_cannot_get_the_hammer_any_more_gives_up():
-    world = World(1, lose="payload", after=60)
+    world = World(1, lose="payload", after=100)
     actions = world.run()
     assert world.dropped and len(actions) < 1200 and not world.inside("payload", "target")
 
