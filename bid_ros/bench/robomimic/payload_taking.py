@@ -14,6 +14,7 @@ from bid_ros.bench.robomimic.transport_parts import (
     DELIVERED,
     FLOOR,
     FREE,
+    GENTLE,
     OVER_RIM,
     PAYLOAD,
     RIM,
@@ -29,6 +30,7 @@ from bid_ros.bench.robomimic.transport_parts import (
     gripped_at,
     handle_axis,
     handle_point,
+    head_is_far,
     heading,
     held,
     in_own_bin,
@@ -41,6 +43,7 @@ from bid_ros.bench.robomimic.transport_parts import (
 from bid_ros.bench.robomimic.two_arms import until
 
 FROM_ABOVE: Final = ("over", "left", "right")
+OVER_BIN: Final = {True: (1.13, 1.17), False: (1.05, 1.10)}  # m, of a hand with a hammer that hangs down, and of others
 
 
 def take(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
@@ -89,8 +92,10 @@ def _deliver(operator: ScriptedOperator) -> Motion:
         goal = bin_place(operator, TARGET_BIN)[:2] + random.uniform(-0.015, 0.015, 2)
         goal += gripped_at(operator) * np.array([np.cos(axis), np.sin(axis)])
         yaw = operator.yaw + axis - heading(handle_axis(operator))
-        over = np.append(goal, max(operator.place[2], random.uniform(1.05, 1.10)))
-        yield from carry(operator, over, yaw, DOWN, slower(operator, BRISK))
+        hangs = head_is_far(operator)  # then it turns in the fingers on the way, and hangs down in the end
+        pace = slower(operator, GENTLE if hangs else BRISK)
+        yield from rise(operator, random.uniform(*OVER_BIN[hangs]), pace)
+        yield from carry(operator, np.append(goal, operator.place[2]), yaw, DOWN, pace)
         yield from operator.arrive(0.02)
         yield from operator.hesitate()
         yield from operator.move(operator.place - (lowest(operator) - FLOOR - random.uniform(0.005, 0.07)) * UP)

@@ -23,7 +23,7 @@ GRIPS: Final = {True: (0.035, 0.050), False: (0.060, 0.075)}  # m from there to 
 APART: Final = 0.105  # m between two hands on the handle
 LAST: Final = 0.088  # m from the middle of the handle, where fingers are just beside the head
 FREE: Final = 1.6  # pace where nothing is near
-# m/s; the hammer turns in fingers that are faster, as the arm does not keep its hand upright. Less so in the second's.
+# m/s; the hammer turns in fingers that are faster, as the arm does not keep its hand upright.
 GENTLE, BRISK = 0.22, 0.30
 OVER_RIM: Final = 0.2  # m over what lies in a bin, where open fingers clear the rim
 WAYS: Final = {"straight": 0.55, "high": 0.15, "near": 0.15, "far": 0.15}
