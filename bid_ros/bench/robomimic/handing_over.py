@@ -18,7 +18,7 @@ class Agreement:
 
     Attributes:
         order: of :data:`ORDERS`.
-        place: ``(3,)`` m, where the middle of the handle is as the hammer is handed over.
+        place: ``(3,)`` m, half way between the two hands as the hammer is handed over.
         turn: rad, of the handle about the vertical, from where the first arm looks.
         leans: rad, by which the fingers of each arm then point forward.
     """
@@ -54,7 +54,8 @@ def draw_agreement(random: np.random.Generator) -> Agreement:
     """Draw what a pair agrees on."""
     return Agreement(
         order=str(random.choice(list(ORDERS), p=list(ORDERS.values()))),
-        place=np.array([random.uniform(-0.12, 0.12), random.uniform(-0.05, 0.05), random.uniform(1.00, 1.14)]),
-        turn=float(random.uniform(-0.6, 0.6)),
-        leans=(float(random.uniform(0.05, 0.3)), float(random.uniform(0.05, 0.35))),
+        place=np.array([random.uniform(-0.10, 0.10), random.uniform(-0.01, 0.01), random.uniform(1.00, 1.14)]),
+        turn=float(random.uniform(-0.5, 0.5)),
+        # Half way there the arms are all but straight; hands that lean have a shorter way.
+        leans=(float(random.uniform(0.12, 0.30)), float(random.uniform(0.15, 0.35))),
     )

@@ -9,6 +9,7 @@ from bid_ros.bench.robomimic.grasping import UP, Grasp, grasp
 from bid_ros.bench.robomimic.handing_over import Agreement, Talk
 from bid_ros.bench.robomimic.scripted_operator import DOWN, OPEN, Array, Motion, ScriptedOperator
 from bid_ros.bench.robomimic.transport_parts import (
+    APART,
     FREE,
     GENTLE,
     LID,
@@ -19,7 +20,6 @@ from bid_ros.bench.robomimic.transport_parts import (
     ahead,
     carry,
     draw_grip,
-    gripped_at,
     handle_axis,
     handle_point,
     heading,
@@ -87,7 +87,7 @@ def _take_out(operator: ScriptedOperator) -> Motion:
 def _offer(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     """Bring the hammer to where it is handed over, hold it until it is taken, and let it go."""
     random, axis = operator.random, operator.facing + agreed.turn
-    goal = agreed.place + gripped_at(operator) * np.array([np.cos(axis), np.sin(axis), 0.0])
+    goal = agreed.place - APART / 2 * np.array([np.cos(axis), np.sin(axis), 0.0])
     yaw = operator.yaw + axis - heading(handle_axis(operator))
     yield from carry(operator, goal, yaw, leaning(agreed.leans[0]), slower(operator, GENTLE))
     yield from operator.arrive(0.01)
