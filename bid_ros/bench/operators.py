@@ -25,7 +25,7 @@ def _kitchen(task: Task) -> Attempt:
 
 
 OPERATORS: Final[Mapping[str, Callable[[Task], Attempt]]] = {
-    **{name: partial(_robomimic, name) for name, task in TASKS.items() if task.scripted},
+    **{name: partial(_robomimic, name) for name in TASKS},
     KITCHEN: _kitchen,
 }
 """Tasks that have scripted operators; each raises BidError where its simulator is missing."""

@@ -30,9 +30,9 @@ class Skill:
     notice: float
 
 
-def draw_skill(random: np.random.Generator) -> Skill:
-    """Draw an operator: a level from 0 (a beginner) to 1, and what goes with it."""
-    level = random.uniform()
+def draw_skill(random: np.random.Generator, practice: float = 0.0) -> Skill:
+    """Draw an operator: a level from ``practice`` (0: a beginner) to 1, and what goes with it."""
+    level = practice + (1.0 - practice) * random.uniform()
     return Skill(
         speed=float(random.uniform(0.08, 0.18) + 0.14 * level),
         turn_speed=float(random.uniform(0.8, 1.6) + 0.8 * level),

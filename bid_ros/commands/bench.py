@@ -21,10 +21,7 @@ from bid_ros.decoding import TERMS, VARIANTS, DecoderConfig, decoder_names
 
 _USUAL: Final = ("metric", "trim", "mode_size", "decay", "ema_weight", "warm_start")
 PUSHT, DOOR = "pusht", "door"
-_OF_PEOPLE: Final = " low_dim_v15.hdf5, which holds demonstrations by people"
-_SCRIPTS: Final = {KITCHEN: "scripts/train_kitchen.sh"} | {
-    name: f"scripts/train_robomimic.sh {name}{'' if task.scripted else _OF_PEOPLE}" for name, task in TASKS.items()
-}
+_SCRIPTS: Final = {KITCHEN: "scripts/train_kitchen.sh"} | {name: f"scripts/train_robomimic.sh {name}" for name in TASKS}
 
 
 def add_parser(verbs: Any) -> None:

@@ -44,7 +44,6 @@ class RobomimicTask:
         objects: where each stands among these values.
         centre: m, what a picture looks at.
         facing: where each of the Pandas looks, degrees about the vertical.
-        scripted: whether there is a scripted operator.
         view: of a picture: azimuth and elevation, degrees, and distance, m.
     """
 
@@ -54,7 +53,6 @@ class RobomimicTask:
     objects: tuple[ObservedObject, ...]
     centre: tuple[float, float, float]
     facing: tuple[float, ...] = (0.0,)
-    scripted: bool = True
     view: tuple[float, float, float] = (150.0, -20.0, 1.3)
 
     @property
@@ -94,7 +92,6 @@ TASKS: Final = {
             (ObservedObject("payload", 0, 29), ObservedObject("lid", 14, 32), ObservedObject("trash", 7, 38, arm=1)),
             (0.0, 0.0, 0.9),
             facing=(90.0, -90.0),
-            scripted=False,
             view=(180.0, -25.0, 2.0),
         ),
     )

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bid_ros.bench.robomimic.catalogue import RobomimicTask
+from bid_ros.bench.robomimic.catalogue import POSE, RobomimicTask
 from bid_ros.bench.robomimic.env import POSITION, RATE_HZ, ROTATION, ManipulationState
 from bid_ros.bench.skill import draw_skill
 from bid_ros.core.rotation import (
@@ -25,7 +25,8 @@ Array = NDArray[np.float64]
 Motion = Iterator[Array]
 """Actions ``(10,)``, one a step."""
 
-# The tool points down and its fingers close along the world's y axis: x, y, z of the grip site as columns.
+# Of an arm that looks along the world's x axis: the tool points down and its fingers close along the world's y axis.
+# x, y, z of the grip site as columns.
 DOWN: Final = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 OPEN, CLOSED = -1.0, 1.0
 SETTLE_S: Final = 0.25  # by which the arm is behind its set-point
@@ -43,19 +44,31 @@ class ScriptedOperator:
     Args:
         state: at the start of the episode.
         random: what differs from one operator to another, and within an episode, is drawn from it.
-        task: says where the objects stand in what is observed.
+        task: says where the objects stand in what is observed, and where the arms look.
+        arm: number of the operator's arm.
+        practice: least level of skill, see :func:`draw_skill`.
 
     Attributes:
         state: the newest; whoever takes the actions sets it after each step.
         skill: of this operator.
         random: as given.
+        arm: as given.
+        facing: where the arm looks, rad about the vertical.
     """
 
-    def __init__(self, state: ManipulationState, random: np.random.Generator, task: RobomimicTask) -> None:
-        self.state, self.random, self.skill = state, random, draw_skill(random)
+    def __init__(
+        self,
+        state: ManipulationState,
+        random: np.random.Generator,
+        task: RobomimicTask,
+        arm: int = 0,
+        practice: float = 0.0,
+    ) -> None:
+        self.state, self.random, self.skill = state, random, draw_skill(random, practice)
+        self.facing, self.arm = float(np.deg2rad(task.facing[arm])), arm
         self._at = {item.name: item.place_at for item in task.objects}
         self._only = task.objects[0].name
-        self._place = np.array(state.shown["robot0_eef_pos"])
+        self._place = np.array(state.shown[f"robot{arm}_eef_pos"])
         self._yaw, self._lean, self._gripper, self._shake = 0.0, DOWN, OPEN, np.zeros(3)
 
     @property
@@ -65,19 +78,20 @@ class ScriptedOperator:
 
     @property
     def yaw(self) -> float:
-        """Turn of the set-point about the vertical, rad."""
+        """Turn of the set-point about the vertical, rad, from where the arm looks."""
         return self._yaw
 
     @property
     def turn(self) -> Array:
         """``(3, 3)`` rotation of the set-point in the world."""
-        turn: Array = about_vertical(self._yaw) @ self._lean
+        turn: Array = about_vertical(self.facing + self._yaw) @ self._lean
         return turn
 
     @property
     def tool_pose(self) -> tuple[Array, Array]:
         """``(3,)`` and ``(3, 3)``: where the tool is, m, which follows the set-point, and its rotation."""
-        return np.asarray(self.state.agent[POSITION]), matrix_from_6d(self.state.agent[ROTATION])
+        pose = self.state.agent[POSE * self.arm :][:POSE]
+        return np.asarray(pose[POSITION]), matrix_from_6d(pose[ROTATION])
 
     def object_pose(self, name: str) -> tuple[Array, Array]:
         """Return ``(3,)`` and ``(3, 3)``: where one of the task's objects is, m, and its rotation."""
@@ -99,7 +113,7 @@ class ScriptedOperator:
     @property
     def opening(self) -> float:
         """Distance of the fingers, m."""
-        fingers = self.state.shown["robot0_gripper_qpos"]
+        fingers = self.state.shown[f"robot{self.arm}_gripper_qpos"]
         return float(fingers[0] - fingers[1])
 
     def move(
@@ -109,7 +123,7 @@ class ScriptedOperator:
 
         Args:
             goal: ``(3,)`` m.
-            yaw: rad at the end; None: as it is.
+            yaw: rad at the end, from where the arm looks; None: as it is.
             pace: factor on the operator's speeds.
             lean: ``(3, 3)`` rotation of the tool at the end, before its turn by ``yaw``; None: as it is. It is
                 :data:`DOWN` at first.
@@ -132,6 +146,13 @@ class ScriptedOperator:
     def wait(self, seconds: float) -> Motion:
         """Stay."""
         for _ in range(round(seconds * RATE_HZ)):
+            yield self._action()
+
+    def arrive(self, off: float, longest: float = 1.5) -> Motion:
+        """Stay until the tool, which follows the set-point, is at most ``off`` m from it, or for ``longest`` s."""
+        for _ in range(round(longest * RATE_HZ)):
+            if np.linalg.norm(self.tool_pose[0] - self._place) <= off:
+                return
             yield self._action()
 
     def hesitate(self) -> Motion:

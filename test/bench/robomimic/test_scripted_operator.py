@@ -78,6 +78,15 @@ def test_a_hand_leans_as_it_turns_and_keeps_its_lean():
     np.testing.assert_allclose(one.turn, DOWN, atol=1e-12)
 
 
+def test_a_tool_that_is_behind_is_waited_for_but_not_for_ever():
+    one = operator()
+    far, near = (START + np.array([0.0, aside, 0.0]) for aside in (0.1, 0.005))
+    one.state = ManipulationState(np.concatenate([far, np.zeros(7)]), np.zeros(16), one.state.shown, 0.0)
+    assert len(list(one.arrive(0.01))) == 30 and len(list(one.arrive(0.01, longest=0.5))) == 10
+    one.state = ManipulationState(np.concatenate([near, np.zeros(7)]), np.zeros(16), one.state.shown, 0.0)
+    assert list(one.arrive(0.01)) == []
+
+
 def test_operators_differ_in_speed_skill_and_pauses():
     skills = [draw_skill(np.random.default_rng(seed)) for seed in range(40)]
     assert min(item.speed for item in skills) < 0.15 < 0.25 < max(item.speed for item in skills)
