@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-FEW_MODES: Final = 1.45
+FEW_MODES: Final = 1.2
 """Up to so many modes in the mean, an average of two decisions is still a decision."""
 LONGEST_S: Final = 0.8
 """The longest action horizon that was measured."""
@@ -59,24 +59,20 @@ def recommend(
         rows: rows that a prediction has from now on.
         dt_s: s between two of them.
         samples: N; 1 for a policy that gives a single chunk.
-        refused: the measure ``refused`` by decoder. Where nothing moves, one that has any is passed over: ``ema``, then
-            ``vanilla``, then ``bid``, which leaves refused samples out.
+        refused: the measure ``refused`` by decoder. Averages are not recommended where safety would stop any.
     """
     half, quick = half_prediction(rows, dt_s), "Each decision sees the newest observation."
     still = f"The scene does not change while half a prediction is executed, at most {LONGEST_S} s."
-    stopped = [name for name in ("ema", "vanilla") if refused.get(name, 0.0) > 0]
     if samples == 1:
         moving = Recommendation("moving", "vanilla", 1, 1, f"{quick} One chunk leaves nothing to choose.")
     else:
         moving = Recommendation("moving", "bid", samples, 1, f"{quick} BID keeps to one strategy.")
-    if modes <= FEW_MODES and "ema" not in stopped:
+    stopped = refused.get("ema", 0.0) > 0
+    if modes <= FEW_MODES and not stopped:
         why = f"{still} {modes:.2f} modes can be averaged."
         return Recommendation("still", "ema", 1, half, why), moving
-    if "vanilla" not in stopped or samples == 1:
-        why = "Safety would stop averages." if modes <= FEW_MODES else f"{modes:.2f} modes are too many to average."
-        return Recommendation("still", "vanilla", 1, half, f"{still} {why}"), moving
-    why = f"{still} BID leaves out samples for which safety would stop the arm."
-    return Recommendation("still", "bid", samples, half, why), moving
+    why = "Safety would stop averages." if stopped else f"{modes:.2f} modes are too many to average."
+    return Recommendation("still", moving.decoder, samples, half, f"{still} {why}"), moving
 
 
 def described(found: Mapping[str, Any]) -> str:
