@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.recording.files import sentence
 
     decoders = _checked(options)
-    task, folder = _task_and_bundle(options)
+    task, folder, robot = _task_and_bundle(options)
     bundle = load_bundle(folder, task)
     setup = EvaluationSetup(task, folder, decoders, options.samples, options.seed, options.runtime)
     pool, out = WorkerPool(options.workers, options.ray), Path(options.out)
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     samples = min(options.samples, most or options.samples)
     about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": samples, "seed": options.seed}
     rows = task.horizon - task.observation_steps + 1
-    about |= {"most_samples": most, "rows": rows, "dt_s": task.dt_ns / NANOSECONDS}
+    about |= {"most_samples": most, "rows": rows, "dt_s": task.dt_ns / NANOSECONDS, "robot": robot}
     about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
     invented = list(getattr(recorded, "invented", ()))
     found = _written(outcome, out, about | {"data": options.data, "invented": invented})
@@ -115,18 +115,18 @@ def _checked(options: argparse.Namespace) -> tuple[str, ...]:
     return decoders
 
 
-def _task_and_bundle(options: argparse.Namespace) -> tuple[Task, Path]:
-    """Return the task of a policy and its bundle: of a system, or of a task that has none, such as Push-T."""
+def _task_and_bundle(options: argparse.Namespace) -> tuple[Task, Path, bool]:
+    """Return the task of a policy, its bundle, and whether it is of a system, not of a task that has none: Push-T."""
     named = Path(options.system)
     if options.system in shipped_systems() or named.is_dir():
         system = find_system(options.system)
-        return system.policy_task, Path(system.bundle(options.bundle))
+        return system.policy_task, Path(system.bundle(options.bundle)), True
     try:
         task = load_task(task_path(options.system))
     except BidError as error:
         systems = ", ".join(shipped_systems())
         raise BidError(f"{error}; valid are a system's folder, {systems}, a task file, or pusht") from error
-    return task, Path(options.bundle) if options.bundle else share("models", task.name)
+    return task, Path(options.bundle) if options.bundle else share("models", task.name), False
 
 
 def _written(outcome: "EvaluationOutcome", out: Path, about: dict[str, Any]) -> dict[str, Any]:

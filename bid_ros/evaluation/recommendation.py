@@ -81,14 +81,14 @@ def described(found: Mapping[str, Any]) -> str:
     Args:
         found: summary of an evaluation, of :func:`bid_ros.evaluation.report.summary`, with ``samples``, the N that was
             drawn, ``most_samples``, which the policy can give (None: any number), ``rows``, of a prediction from now
-            on, and ``dt_s``, s between two of them.
+            on, ``dt_s``, s between two of them, and ``robot``, whether a safety node keeps the task's limits.
     """
     (modes, low, high), samples = found["policy"]["modes"], found["samples"]
     if samples < min(SAMPLES, found["most_samples"] or SAMPLES):
         return (
             f"Which decoder to begin with is not said: {samples} of {SAMPLES} samples hide modes (--samples {SAMPLES})."
         )
-    refused = _means(found, "refused")
+    refused = refusals(found)
     chosen = recommend(modes, found["rows"], found["dt_s"], samples, refused)
     lines = [f"- {SCENES[item.scene]}: `{item.options}`. {item.why}{_warning(item, found)}" for item in chosen]
     apart = 100 * found["policy"]["disagreement"][0]
@@ -102,7 +102,7 @@ def described(found: Mapping[str, Any]) -> str:
 
 def _warning(item: Recommendation, found: Mapping[str, Any]) -> str:
     """Return what speaks against a recommendation, as sentences that begin with a space."""
-    refused, took, said = _means(found, "refused"), _means(found, "decision_ms"), ""
+    refused, took, said = refusals(found), _means(found, "decision_ms"), ""
     if refused and item.decoder not in refused:
         said += f" Whether safety would stop it was not seen: --decoder did not name {item.decoder}."
     elif refused.get(item.decoder, 0.0) > 0:
@@ -111,6 +111,11 @@ def _warning(item: Recommendation, found: Mapping[str, Any]) -> str:
     if took.get(item.decoder, 0.0) > time_ms:
         said += f" But a decision took {took[item.decoder]:.0f} ms here, and has {time_ms:.0f} ms: draw fewer samples."
     return said
+
+
+def refusals(found: Mapping[str, Any]) -> dict[str, float]:
+    """Return the share of refused decisions by decoder; empty if no safety node keeps the task's limits."""
+    return _means(found, "refused") if found["robot"] else {}
 
 
 def _means(found: Mapping[str, Any], measure: str) -> dict[str, float]:

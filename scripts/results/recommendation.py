@@ -25,15 +25,26 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.tables import markdown_table
 from bid_ros.decoding import current_decoder
 from bid_ros.episodes.comparison import counts
-from bid_ros.evaluation.recommendation import SCENES, recommend
+from bid_ros.evaluation.recommendation import SCENES, recommend, refusals
 from results.offline_prediction import DEFAULTS, DOCS, filled
 
 DATA: Final = DOCS / "results" / "data" / "recommendation.json"
 PAGE: Final = DOCS / "results" / "recommendation.md"
 DECODERS: Final = ("vanilla", "ema", "bid")
 ROWS: Final = ("one", "half")  # actions a decision: one, or half a prediction
-SETTINGS: Final = ("variant", "terms", "trim", "mode_size", "decay", "warm_start", "ensemble", "agreement")
-"""Settings of a cell that are empty in a usual one."""
+USUAL: Final = {
+    **{name: value for name, value in DEFAULTS.items() if name != "horizon"},
+    "variant": "corrected",
+    "terms": "bid",
+    "trim": "previous",
+    "mode_size": 3,
+    "decay": 0.5,
+    "weak": True,
+    "warm_start": "renoise",
+    "ensemble": None,
+    "agreement": None,
+}
+"""Settings of a cell that is read; it may leave them empty."""
 HALVES: Final = 400
 Scores = dict[str, list[float]]
 """Score of each episode by decoder and action horizon, as ``bid 1``; the same episodes in each list."""
@@ -44,8 +55,8 @@ def bench(folders: list[Path], noise: float) -> Scores:
     found = _Found()
     for row in (row for folder in folders for row in read_rows(folder).values()):
         cell = row["cell"]
-        usual = all(cell.get(name) in (None, value) for name, value in DEFAULTS.items() if name != "horizon")
-        if usual and cell["noise"] == noise and not any(cell.get(name) for name in SETTINGS):
+        usual = all(cell.get(name) in (None, value) for name, value in USUAL.items())
+        if usual and cell["noise"] == noise:
             found.add(cell["decoder"], cell["horizon"], (row["seed"], row["episode"]), row["score"])
     return found.paired()
 
@@ -79,9 +90,8 @@ class _Found:
         """Return the scores of the episodes that all have. Raises BidError unless there are six, two horizons."""
         horizons = sorted({int(name.split()[1]) for name in self._scores})
         if len(self._scores) != len(DECODERS) * len(ROWS) or len(horizons) != len(ROWS):
-            raise BidError(
-                f"the runs have {sorted(self._scores)}; valid are {DECODERS}, each with 1 and one other horizon"
-            )
+            valid = f"{DECODERS}, each with action horizon 1 and one other"
+            raise BidError(f"the runs have {sorted(self._scores)}; valid are {valid}")
         same = sorted(set.intersection(*(set(scores) for scores in self._scores.values())))
         return {name: [round(scores[key], 4) for key in same] for name, scores in sorted(self._scores.items())}
 
@@ -91,13 +101,12 @@ def pair(name: str, scene: str, evaluation: str, runs: str) -> dict[str, Any]:
     if scene not in SCENES:
         raise BidError(f"scene is '{scene}'; valid are {', '.join(SCENES)}")
     judged = json.loads(Path(evaluation).read_text())
-    if "rows" not in judged:
+    if "robot" not in judged:
         raise BidError(f"{evaluation} is of an earlier version; run bid evaluate again")
     folders, _, noise = runs.rpartition(":")
     scores = bench([Path(item) for item in folders.split(",")], float(noise)) if folders else rehearsals(Path(runs))
     kept = {key: judged["policy"][key][0] for key in ("modes", "disagreement")}
-    shares = {decoder: found["measures"]["refused"] for decoder, found in judged["decoders"].items()}
-    kept["refused"] = {decoder: share[0] for decoder, share in shares.items() if share is not None}
+    kept["refused"] = refusals(judged)
     about = {key: judged[key] for key in ("samples", "rows", "dt_s")}
     return {"name": name, "scene": scene, **kept, **about, "scores": scores}
 

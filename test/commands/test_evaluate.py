@@ -16,6 +16,11 @@ CONFIG = Path(__file__).resolve().parents[2] / "config"
 @pytest.mark.parametrize("system", ["ur5_pick", "joints/ur5_pick"])
 def test_a_system_s_policy_is_evaluated_on_the_task_that_it_was_made_for(system):
     """Where a system commands joints, its policy may predict poses of the tool."""
-    task, folder = _task_and_bundle(argparse.Namespace(system=str(CONFIG / system), bundle=""))
+    task, folder, robot = _task_and_bundle(argparse.Namespace(system=str(CONFIG / system), bundle=""))
     assert task.name == "ur5_pick"
     assert load_bundle(folder, task).path == folder
+    assert robot
+
+
+def test_a_task_without_a_system_has_no_robot():
+    assert not _task_and_bundle(argparse.Namespace(system="pusht", bundle=""))[2]

@@ -5,7 +5,7 @@ import pytest
 from bid_ros.evaluation.recommendation import FEW_MODES, LONGEST_S, PAGE, described, half_prediction, recommend
 
 
-def found(refused=None, samples=16, most=None, took=None):
+def found(refused=None, samples=16, most=None, took=None, robot=True):
     """Return the summary of an evaluation with 1.2 modes; refused and took are by decoder."""
     names = {*(refused or {}), *(took or {})}
     cells = {"refused": refused or {}, "decision_ms": took or {}}
@@ -13,7 +13,7 @@ def found(refused=None, samples=16, most=None, took=None):
         name: {"measures": {key: [of[name]] * 3 if name in of else None for key, of in cells.items()}} for name in names
     }
     policy = {"modes": [1.2, 1.1, 1.3], "disagreement": [0.1, 0.0, 0.2]}
-    about = {"samples": samples, "most_samples": most, "rows": 15, "dt_s": 0.1}
+    about = {"samples": samples, "most_samples": most, "rows": 15, "dt_s": 0.1, "robot": robot}
     return {"policy": policy, "decoders": decoders, **about}
 
 
@@ -59,6 +59,8 @@ def test_the_text_says_what_was_seen_and_where_the_evidence_is():
 
 
 def test_what_speaks_against_it_is_said():
+    assert "`--decoder bid --samples 16 --action-horizon 8`" in described(found({"ema": 0.01, "bid": 0.0}))
+    assert "--decoder ema" in described(found({"ema": 0.01}, robot=False)), "no safety node keeps a bench's limits"
     assert "not seen: --decoder did not name ema." in described(found({"bid": 0.0}))
     assert "But safety would have stopped 2.0 % of its decisions." in described(found({"bid": 0.02, "ema": 0.0}))
     assert "But a decision took 130 ms here, and has 100 ms: draw fewer samples." in described(found(took={"bid": 130}))

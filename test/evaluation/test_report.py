@@ -34,6 +34,7 @@ def page(bundle, tmp_path_factory):
         "most_samples": 4,
         "rows": 15,
         "dt_s": 0.1,
+        "robot": True,
     }
     draw(found, folder / "evaluation.png")
     write_page(found, outcome.pages, folder / "evaluation.png", folder / "evaluation.html")

@@ -1,12 +1,17 @@
 """What a recommendation costs, on scores that can be worked out by hand."""
 
 import json
+import subprocess
+import sys
+from dataclasses import asdict
 
 import numpy as np
 import pytest
-from results.recommendation import _at, choices_table, lower_regret, pairs_table, picked, regret, rehearsals
+from results.recommendation import _at, bench, choices_table, lower_regret, pairs_table, picked, regret, rehearsals
 from results.recommendation import pair as pair_of
 
+from bid_ros.bench.cell import BenchCell
+from bid_ros.bench.results import encode_row
 from bid_ros.core.errors import BidError
 
 LEVELS = {"bid 1": 0.7, "bid 8": 0.5, "ema 1": 0.4, "ema 8": 0.6, "vanilla 1": 0.3, "vanilla 8": 0.2}
@@ -49,6 +54,24 @@ def test_the_tables_name_choice_and_best():
     assert [_at(index, items[0]) for index in (0, 5)] == ["vanilla 1", "bid 8"]
 
 
+def benched(folder, name, **settings):
+    """Write the line of an episode of seed 1 that scores .5."""
+    decoder, horizon = name.split()
+    cell = BenchCell(decoder, int(horizon), **settings)
+    row = {"key": cell.key, "cell": asdict(cell), "seed": 1, "episode": 0, "score": 0.5}
+    with (folder / "episodes.jsonl").open("a") as stream:
+        stream.write(encode_row(row))
+
+
+def test_cells_of_a_bench_with_other_settings_are_left_out(tmp_path):
+    for name in LEVELS:
+        benched(tmp_path, name, **({"samples": 16, "terms": "bid", "decay": 0.5} if name.startswith("bid") else {}))
+    benched(tmp_path, "bid 1", samples=4)
+    benched(tmp_path, "bid 8", terms="backward")
+    benched(tmp_path, "ema 8", noise=1.0)
+    assert bench([tmp_path], 0.0) == {name: [0.5] for name in LEVELS}
+
+
 def rehearsed(folder, decoder, horizon, seeds=(1, 2, 3), speed=0):
     """Write the run.json of rehearsals, of which that of seed 3 succeeds."""
     at = folder / f"{decoder}-{horizon}-{speed}"
@@ -79,3 +102,8 @@ def test_an_evaluation_of_an_earlier_version_is_refused(tmp_path):
         pair_of("a", "still", str(tmp_path / "evaluation.json"), str(tmp_path))
     with pytest.raises(BidError, match="valid are still, moving"):
         pair_of("a", "quick", str(tmp_path / "evaluation.json"), str(tmp_path))
+
+
+def test_the_page_shows_what_is_kept(root):
+    command = [sys.executable, str(root / "scripts" / "results"), "recommendation", "--check"]
+    assert subprocess.run(command, cwd=root, timeout=60, check=False).returncode == 0
