@@ -140,7 +140,7 @@ def lower_regret(scores: Scores, chosen: str, seed: int = 0, halves: int = HALVE
 
 def pairs_table(items: list[dict[str, Any]]) -> str:
     """Return a row for each pair: what its samples show, its scores, the choice and what it costs."""
-    head = ["pair", "episodes", "modes", "disagree", *(f"{name}, {rows}" for rows in ROWS for name in DECODERS)]
+    head = ["pair", "episodes", "modes", *(f"{name}, {rows}" for rows in ROWS for name in DECODERS)]
     return markdown_table([*head, "regret, upper", "lower"], [_pair_row(item) for item in items])
 
 
@@ -149,8 +149,8 @@ def _pair_row(item: dict[str, Any]) -> list[object]:
     means = {name: float(np.mean(values)) for name, values in scores.items()}
     best = max(means.values())
     cells = [_marked(means[name], name == chosen, means[name] == best) for name in _ordered(scores)]
-    name = f"{item['name']}{' (held back)' if item['held'] else ''}"
-    found = [name, len(scores[chosen]), f"{item['modes']:.2f}", f"{100 * item['disagreement']:.0f} %", *cells]
+    name = f"{item['name']}{', held' if item['held'] else ''}"
+    found = [name, len(scores[chosen]), f"{item['modes']:.2f}", *cells]
     return [*found, f"{regret(scores, chosen):.3f}", f"{lower_regret(scores, chosen):+.3f}"]
 
 

@@ -47,7 +47,7 @@ def test_the_tables_name_choice_and_best():
     items = [pair(), pair(scene="moving", held=True)]
     rows = pairs_table(items).splitlines()
     assert "**.600**" in rows[2] and "_.700_" in rows[2] and rows[2].endswith("| 0.100 | +0.100 |")
-    assert rows[3].startswith("| task (held back)") and "**.700**" in rows[3]
+    assert rows[3].startswith("| task, held") and "**.700**" in rows[3]
     lines = choices_table(items).splitlines()
     assert lines[2] == "| **the recommendation** | 0.100 (+0.100) | 0.000 (+0.000) | 0.050 (+0.050) | 0.000 (+0.000) |"
     assert lines[3].startswith("| always vanilla, one | 0.400") and lines[-1].startswith("| always bid, half | 0.200")
