@@ -140,8 +140,8 @@ def lower_regret(scores: Scores, chosen: str, seed: int = 0, halves: int = HALVE
 
 def pairs_table(items: list[dict[str, Any]]) -> str:
     """Return a row for each pair: what its samples show, its scores, the choice and what it costs."""
-    head = ["pair", "episodes", "modes", *(f"{name}, {rows}" for rows in ROWS for name in DECODERS)]
-    return markdown_table([*head, "regret, upper", "lower"], [_pair_row(item) for item in items])
+    head = ["pair", "n", "modes", *(f"{name}, {rows}" for rows in ROWS for name in DECODERS)]
+    return markdown_table([*head, "upper", "lower"], [_pair_row(item) for item in items])
 
 
 def _pair_row(item: dict[str, Any]) -> list[object]:
