@@ -219,14 +219,17 @@ class Link:
     def _received(self, end: float) -> bytes | str:
         """Return the next message. Meanwhile send pongs, see :mod:`bid_ros.policy.remote.dial`."""
         from websockets.exceptions import ConnectionClosed
+        from websockets.protocol import State
 
         while True:
             left = seconds_left(end)
             with suppress(TimeoutError):
                 message: bytes | str = self._connection.recv(timeout=min(PONG_S, left))
                 return message
-            with suppress(ConnectionClosed):  # what came before it ended is still to be received
-                self._connection.pong()
+            # A pong into a connection that ends closes it at once, with the server's last words still unread.
+            if self._connection.protocol.state is State.OPEN:
+                with suppress(ConnectionClosed):
+                    self._connection.pong()
 
 
 def _end(connection: Any) -> None:
