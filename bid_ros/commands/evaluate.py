@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.evaluation.run import evaluate
     from bid_ros.formats import chosen, mapped, open_source
     from bid_ros.policy.bundle import load_bundle
-    from bid_ros.policy.registry import most_samples
+    from bid_ros.policy.registry import drawn_samples, most_samples
     from bid_ros.recording.files import sentence
 
     decoders = _checked(options)
@@ -86,11 +86,14 @@ def run(options: argparse.Namespace) -> int:
         outcome = evaluate(setup, bundle.sha256, source, out / "parts", pool, SHOWN, first, progress)
     if not outcome.episodes:
         raise BidError(f"{options.data} holds no episode of outcome {options.outcome}; valid is data with one or more")
-    most = most_samples(bundle)
-    samples = min(options.samples, most or options.samples)
+    samples = drawn_samples(bundle, options.samples)
     about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": samples, "seed": options.seed}
-    rows = task.horizon - task.observation_steps + 1
-    about |= {"most_samples": most, "rows": rows, "dt_s": task.dt_ns / NANOSECONDS, "robot": robot}
+    about |= {
+        "most_samples": most_samples(bundle),
+        "rows": task.chunk_rows,
+        "dt_s": task.dt_ns / NANOSECONDS,
+        "robot": robot,
+    }
     about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
     invented = list(getattr(recorded, "invented", ()))
     found = _written(outcome, out, about | {"data": options.data, "invented": invented})

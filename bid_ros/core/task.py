@@ -107,6 +107,11 @@ class Task:
         return round(NANOSECONDS / self.rate_hz)
 
     @property
+    def chunk_rows(self) -> int:
+        """Rows of a prediction from the current step on: those that can be executed."""
+        return self.horizon - self.observation_steps + 1
+
+    @property
     def action_dim(self) -> int:
         """D, values per action."""
         return sum(item.size for item in self.action)

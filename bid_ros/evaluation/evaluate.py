@@ -21,7 +21,7 @@ from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.publishable import publishable_rows
-from bid_ros.policy.registry import load_policy, most_samples
+from bid_ros.policy.registry import drawn_samples, load_policy
 from bid_ros.safety.screen import Screen
 
 SMALLEST_SPREAD: Final = 1e-6
@@ -104,7 +104,7 @@ class Evaluation:
     ) -> None:
         self._task, self._history = task, bundle.history(task)
         self._scale = Scale(np.maximum(np.asarray(bundle.action_spread, dtype=np.float64), SMALLEST_SPREAD))
-        self._policy = SharedPolicy(policy, min(samples, most_samples(bundle) or samples), seed)
+        self._policy = SharedPolicy(policy, drawn_samples(bundle, samples), seed)
         self._screen, self._instruct = Screen(task), policy.capabilities.instruct
         self._makers = {
             name: DecisionMaker(

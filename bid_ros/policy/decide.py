@@ -126,7 +126,7 @@ class DecisionMaker:
         Any thread may call it. It counts if it comes before the next decision begins.
         """
         task = self._task
-        pace = Pace.between(task.horizon - task.observation_steps + 1, chunk.horizon, chunk.scale)
+        pace = Pace.between(task.chunk_rows, chunk.horizon, chunk.scale)
         if pace is not None:
             self._paces[chunk.stamp_ns] = pace
 
@@ -247,7 +247,7 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
             that the bundle's family does not have, it chooses among samples and the policy has one chunk for an
             observation, or it leads a position and the task commands joints.
     """
-    rows = task.horizon - task.observation_steps + 1
+    rows = task.chunk_rows
     if not 1 <= action_horizon <= rows:
         raise DecodingError(f"action_horizon is {action_horizon}; valid is 1 to {rows}, the actions of a chunk")
     most = most_samples(bundle)

@@ -46,6 +46,11 @@ def most_samples(bundle: Bundle) -> int | None:
     return FAMILIES.find(bundle.family).most_samples(bundle.settings)
 
 
+def drawn_samples(bundle: Bundle, samples: int) -> int:
+    """Return how many samples a bundle's policy draws for a decision that asks for ``samples``."""
+    return min(samples, most_samples(bundle) or samples)
+
+
 def start_policy(
     bundle: Bundle,
     task: Task,

@@ -25,7 +25,7 @@ from bid_ros.core.tables import markdown_table
 from bid_ros.core.task import load_task
 
 STILL: Final = 0.02
-LAST_S: Final = 3.0
+LAST: Final = 3  # s
 
 
 def still_seconds(positions: Array, steps: int, least: float) -> list[bool]:
@@ -50,8 +50,8 @@ def standing(paths: list[Array], full: list[bool], steps: int, spread: float) ->
         spread: length of the standard deviation of the positions.
     """
     found = [still_seconds(path, steps, STILL * spread) for path in paths]
-    ends = [seconds[-round(LAST_S) :] for seconds, done in zip(found, full, strict=True) if not done]
-    stuck = sum(len(seconds) == round(LAST_S) and all(seconds) for seconds in ends)
+    ends = [seconds[-LAST:] for seconds, done in zip(found, full, strict=True) if not done]
+    stuck = sum(len(seconds) == LAST and all(seconds) for seconds in ends)
     return float(np.mean([second for seconds in found for second in seconds])), len(ends), stuck
 
 

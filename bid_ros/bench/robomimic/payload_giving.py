@@ -5,13 +5,14 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.bench.robomimic.grasping import UP, Grasp, grasp
+from bid_ros.bench.robomimic.grasping import Grasp, grasp
 from bid_ros.bench.robomimic.handing_over import Agreement, Talk
 from bid_ros.bench.robomimic.scripted_operator import DOWN, OPEN, Array, Motion, ScriptedOperator
 from bid_ros.bench.robomimic.transport_parts import (
     APART,
     FREE,
     GENTLE,
+    HAMMER_HELD,
     LID,
     OVER_RIM,
     PAYLOAD,
@@ -21,7 +22,9 @@ from bid_ros.bench.robomimic.transport_parts import (
     carry,
     draw_grip,
     handle_axis,
+    handle_grip,
     handle_point,
+    handle_turns,
     heading,
     held,
     in_own_bin,
@@ -75,7 +78,7 @@ def _take_out(operator: ScriptedOperator) -> Motion:
     random, along = operator.random, draw_grip(operator)
     yield from operator.move(np.append(handle_point(operator, along)[:2], random.uniform(1.03, 1.08)), pace=FREE)
     paths = ("over", "left", "right")
-    how = Grasp(partial(_grip, along=along), _turns, 0.026, paths, OVER_RIM, long=True, careful=0.01)
+    how = Grasp(partial(handle_grip, along=along), handle_turns, HAMMER_HELD, paths, OVER_RIM, long=True, careful=0.01)
     yield from grasp(operator, how)
     # The arm swings back as it rises, and the hammer's nearer end would catch on the wall of the bin.
     goal = operator.place + SWING * ahead(operator)
@@ -110,11 +113,3 @@ def _covered(operator: ScriptedOperator) -> bool:
 
 def _lid_grip(operator: ScriptedOperator) -> Array:
     return operator.object_pose(LID)[0]
-
-
-def _turns(operator: ScriptedOperator) -> Array:
-    return across(operator, handle_axis(operator))
-
-
-def _grip(operator: ScriptedOperator, along: float) -> Array:
-    return handle_point(operator, along) + 0.010 * UP  # so that the fingers clear the bin

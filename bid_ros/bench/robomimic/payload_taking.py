@@ -15,13 +15,13 @@ from bid_ros.bench.robomimic.transport_parts import (
     FLOOR,
     FREE,
     GENTLE,
+    HAMMER_HELD,
     OVER_RIM,
     PAYLOAD,
     RIM,
     TARGET_BIN,
     TRASH,
     TRASH_BIN,
-    across,
     beside_other,
     bin_place,
     carry,
@@ -29,7 +29,9 @@ from bid_ros.bench.robomimic.transport_parts import (
     draw_grip,
     gripped_at,
     handle_axis,
+    handle_grip,
     handle_point,
+    handle_turns,
     head_is_far,
     heading,
     held,
@@ -59,7 +61,14 @@ def take(operator: ScriptedOperator, talk: Talk, agreed: Agreement) -> Motion:
     if talk.lost:
         return
     yield from operator.hesitate()
-    how = Grasp(partial(_offered_grip, along=draw_grip(operator)), _turns, 0.026, FROM_ABOVE, long=True, careful=0.01)
+    how = Grasp(
+        partial(_offered_grip, along=draw_grip(operator)),
+        handle_turns,
+        HAMMER_HELD,
+        FROM_ABOVE,
+        long=True,
+        careful=0.01,
+    )
     yield from grasp(operator, how)
     talk.taken = held(operator)
     if talk.taken:
@@ -105,7 +114,7 @@ def _deliver(operator: ScriptedOperator) -> Motion:
         yield from rise(operator, RIM + 0.1)
         yield from operator.wait(0.3)
         if not done(operator, DELIVERED) and in_own_bin(operator, PAYLOAD):
-            how = Grasp(_fallen_grip, _turns, 0.026, FROM_ABOVE, OVER_RIM, long=True, careful=0.015)
+            how = Grasp(handle_grip, handle_turns, HAMMER_HELD, FROM_ABOVE, OVER_RIM, long=True, careful=0.015)
             yield from grasp(operator, how)
 
 
@@ -118,13 +127,5 @@ def _sides(operator: ScriptedOperator) -> Array:
     return reachable(side - operator.facing + np.pi / 2 * np.arange(-6, 7))
 
 
-def _turns(operator: ScriptedOperator) -> Array:
-    return across(operator, handle_axis(operator))
-
-
 def _offered_grip(operator: ScriptedOperator, along: float) -> Array:
     return handle_point(operator, beside_other(operator, along)) - 0.005 * UP  # deep: nothing is below
-
-
-def _fallen_grip(operator: ScriptedOperator) -> Array:
-    return handle_point(operator, 0.0) + 0.010 * UP  # so that the fingers clear the bin

@@ -21,6 +21,7 @@ TABLE, FLOOR, RIM = 0.80, 0.81, 0.95  # m, heights: of the tables; inside of the
 HALF_HANDLE, HEAD = 0.10, 0.13  # m from the middle of the hammer's handle to its end, and to the end of the head
 GRIPS: Final = {True: (0.035, 0.050), False: (0.060, 0.075)}  # m from there to the fingers, if the head is farther
 APART: Final = 0.105  # m between two hands on the handle
+HAMMER_HELD: Final = 0.026  # m; closed fingers that are further apart hold the handle
 LAST: Final = 0.088  # m from the middle of the handle, where fingers are just beside the head
 FREE: Final = 1.6  # pace where nothing is near
 # m/s; the hammer turns in fingers that are faster, as the arm does not keep its hand upright.
@@ -67,6 +68,11 @@ def handle_point(operator: ScriptedOperator, along: float) -> Array:
     return np.asarray(operator.object_pose(PAYLOAD)[0] + along * handle_axis(operator))
 
 
+def handle_grip(operator: ScriptedOperator, along: float = 0.0) -> Array:
+    """Return where the tool grips a hammer that lies in a bin, ``(3,)`` m, so that the fingers clear the bin."""
+    return np.asarray(handle_point(operator, along) + 0.010 * UP)
+
+
 def draw_grip(operator: ScriptedOperator) -> float:
     """Draw where the operator's half of the handle is gripped, for :func:`handle_point`.
 
@@ -111,6 +117,11 @@ def heading(axis: Array) -> float:
 def across(operator: ScriptedOperator, axis: Array) -> Array:
     """Return the turns of the tool, rad, at which its fingers close on something that is long along ``axis``."""
     return reachable(heading(axis) - operator.facing + np.pi * np.arange(-3, 4))
+
+
+def handle_turns(operator: ScriptedOperator) -> Array:
+    """Return the turns of the tool, rad, at which its fingers close on the hammer's handle."""
+    return across(operator, handle_axis(operator))
 
 
 def leaning(angle: float) -> Array:

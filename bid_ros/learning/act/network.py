@@ -68,7 +68,7 @@ class ActNetworks(CameraEncoders):
             raise BidError(
                 f"task '{task.name}' observes images alone; valid for the family act is a vector beside them"
             )
-        steps, self.rows = task.observation_steps, task.horizon - task.observation_steps + 1
+        steps, self.rows = task.observation_steps, task.chunk_rows
         state = steps * sum(item.size for item in task.vectors)
         tokens = {f"camera{number}": steps * 2 * images.keypoints for number in range(len(self.cameras))}
         layers = config.encoder_layers, config.decoder_layers

@@ -210,7 +210,7 @@ class VqBetNetworks(CameraEncoders):
         sizes = [2 * images.keypoints] * len(self.cameras)
         if self.vectors:
             sizes.append(sum(item.size for item in task.vectors))
-        self.rows = task.horizon - task.observation_steps + 1
+        self.rows = task.chunk_rows
         self.net = VqBet(sizes, task.observation_steps, self.rows, task.action_dim, config)
 
     def join(self, points: Sequence[torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:

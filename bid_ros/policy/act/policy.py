@@ -50,7 +50,7 @@ class ActPolicy(GraphPolicy):
         if bundle.weak is not None:
             raise BundleError("a policy of the family act draws no samples to contrast; valid is graphs.weak null")
         self.capabilities = Capabilities(starts=False, made_up_rows=task.observation_steps - 1)
-        self._rows = task.horizon - task.observation_steps + 1
+        self._rows = task.chunk_rows
         self._strong = [self._member(number) for number in range(1, bundle.settings.members + 1)]
 
     def _member(self, number: int) -> ObservationEncoder:

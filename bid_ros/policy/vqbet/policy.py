@@ -95,7 +95,7 @@ class _Networks:
     """The graphs of one policy, checked. ``table`` ``(C, C, R, D)`` is what each pair of codes stands for."""
 
     def __init__(self, files: Graphs, task: Task, runtime: Runtime, codes: int) -> None:
-        self._codes, self._shape = codes, (task.horizon - task.observation_steps + 1, task.action_dim)
+        self._codes, self._shape = codes, (task.chunk_rows, task.action_dim)
         self._encoder = ObservationEncoder(files, task, runtime, forecast_size(codes, *self._shape))
         decoder = runtime.load(files["decoder"])
         wanted = {"codes": TensorSpec((None, 2), WHOLE)}
