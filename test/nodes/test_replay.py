@@ -36,6 +36,7 @@ from bid_ros.system.folder import find_system
 
 START_S = 60.0
 SEED = 11
+TASK_RATE_HZ = 10.0
 AS_RECORDED = Changes()
 OF_THE_BAG = {"robot": "", "frame_prefix": ""}
 CAMERAS = ("third_person", "wrist")
@@ -46,8 +47,9 @@ IN_REPLAY = ("-r", "__ns:=/replay", "-r", "/clock:=clock")
 class Live:
     """A camera and an arm whose every message differs, the policy that decides on them, and the recorder."""
 
-    def __init__(self, bench, task_file, bundle, bag, rate_hz=10.0):
+    def __init__(self, bench, task_file, bundle, bag, rate_hz=TASK_RATE_HZ):
         self.bench = bench
+        self._rate_hz = rate_hz
         self.decisions: list[Decision] = []
         self.looks = 0
         self._rng = np.random.default_rng(5)
@@ -79,10 +81,11 @@ class Live:
 
     def record(self, decisions):
         """Make that many decisions in each of two grants, and end as a person does."""
-        assert self.bench.until(lambda: self._images[0].get_subscription_count() > 1, START_S)
-        # A decision also takes the frame before: the recorder must have that one.
-        looks = self.looks
-        assert self.bench.until(lambda: self.looks > looks + 3, START_S)
+        sources = (*self._images, self._statuses)
+        assert self.bench.until(lambda: all(item.get_subscription_count() > 1 for item in sources), START_S)
+        # A decision also takes what was seen a step of the task before: the recorder must have that.
+        looks, enough = self.looks, int(3 * self._rate_hz / TASK_RATE_HZ)
+        assert self.bench.until(lambda: self.looks > looks + enough, START_S)
         for wanted in (decisions, 2 * decisions):
             self.bench.grant("policy")
             assert self.bench.until(lambda wanted=wanted: len(self.decisions) >= wanted, START_S)
