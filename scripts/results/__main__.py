@@ -32,7 +32,10 @@ MADE: Final[dict[str, tuple[str, str]]] = {
     "offline-prediction": ("results/offline-prediction.md", "does offline evaluation rank decoders as episodes do"),
     "recommendation": ("results/recommendation.md", "is what bid evaluate recommends the best decoder; --check"),
     "standing": ("results/recommendation.md", "how long the robot stands still in the episodes of a bench"),
-    "pauses": ("results/recommendation.md", "demonstrations of scripted operators who never pause"),
+    "changed-operators": (
+        "results/recommendation.md",
+        "demonstrations of scripted operators who never pause, or keep one order",
+    ),
     "imported-latency": ("results/latency.md", "time of a decision of imported policies"),
     "ur-servo-period": ("results/latency.md", "period of the set-points to a UR"),
     "interrupts": ("explanation/stopping.md", "what a signal at a random time leaves behind"),
