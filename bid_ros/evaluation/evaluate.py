@@ -67,7 +67,7 @@ class EpisodeMeasures:
         errors: ``(K,)`` mean distance to the demonstration at each step of the horizon, by decoder.
         jerk: of what was demonstrated, as the measure of this name.
         policy: mean over the decisions of what N samples of the policy show, whatever the decoder: see
-            :meth:`JudgedDecision.of_samples`.
+            :meth:`JudgedDecision.of_samples`, and the ``jerk`` of one sample at every step.
     """
 
     label: str
@@ -128,6 +128,7 @@ class Evaluation:
         before: dict[str, Array | None] = dict.fromkeys(self._makers)
         firsts: dict[str, list[Array]] = {name: [] for name in self._makers}
         pools: list[dict[str, float]] = []
+        single: list[Array] = []  # first action of one sample at every step
         for maker in self._makers.values():
             maker.reset(number)
         actions = np.asarray(episode.actions, dtype=np.float64)
@@ -139,6 +140,7 @@ class Evaluation:
             strong, weak = self._pool(observation)
             moment = JudgedDecision(self._scale, actions[row:], strong, weak)
             pools.append(moment.of_samples(strong))
+            single.append(strong[0, 0])
             for name, maker in self._makers.items():
                 found, apart, chosen = self._decide(maker, observation, moment, before[name])
                 measured[name].append(found)
@@ -152,7 +154,7 @@ class Evaluation:
         done = EpisodeMeasures(episode.label, int(episode.seed), episode.success, episode.rows)
         done.means = {name: _means(items) | {"jerk": self._jerk(firsts[name])} for name, items in measured.items()}
         done.errors = {name: _by_step(rows) for name, rows in errors.items()}
-        done.jerk, done.policy = self._jerk(actions), _means(pools)
+        done.jerk, done.policy = self._jerk(actions), _means(pools) | {"jerk": self._jerk(single)}
         return done
 
     def _pool(self, observation: Observation) -> tuple[Array, Array | None]:

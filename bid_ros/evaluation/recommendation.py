@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
 FEW_MODES: Final = 1.2
 """Up to so many modes in the mean, an average of two decisions is still a decision."""
+LITTLE_JITTER: Final = 1.2
+"""Up to so much jerk, relative to the demonstrations, decisions at every step are smooth by themselves."""
 LONGEST_S: Final = 0.8
 """The longest action horizon that was measured."""
 SAMPLES: Final = 16
@@ -48,7 +50,12 @@ def half_prediction(rows: int, dt_s: float) -> int:
 
 
 def recommend(
-    modes: float, rows: int, dt_s: float, samples: int = SAMPLES, refused: Mapping[str, float] = NO_REFUSALS
+    modes: float,
+    jitter: float,
+    rows: int,
+    dt_s: float,
+    samples: int = SAMPLES,
+    refused: Mapping[str, float] = NO_REFUSALS,
 ) -> tuple[Recommendation, Recommendation]:
     """Return what to begin with where nothing moves, and where something does.
 
@@ -56,6 +63,7 @@ def recommend(
 
     Args:
         modes: the measure ``modes`` of the policy's samples, in the mean.
+        jitter: jerk of one sample at every step, divided by that of the demonstrations (:func:`jitter_of`).
         rows: rows that a prediction has from now on.
         dt_s: s between two of them.
         samples: N; 1 for a policy that gives a single chunk.
@@ -67,12 +75,21 @@ def recommend(
         moving = Recommendation("moving", "vanilla", 1, 1, f"{quick} One chunk leaves nothing to choose.")
     else:
         moving = Recommendation("moving", "bid", samples, 1, f"{quick} BID keeps to one strategy.")
+    if jitter <= LITTLE_JITTER:
+        smooth = f"One sample at every step is as smooth as the demonstrations: {jitter:.2f} times their jerk."
+        return replace(moving, scene="still", why=f"{quick} {smooth}"), moving
     stopped = refused.get("ema", 0.0) > 0
     if modes <= FEW_MODES and not stopped:
         why = f"{still} {modes:.2f} modes can be averaged."
         return Recommendation("still", "ema", 1, half, why), moving
     why = "Safety would stop averages." if stopped else f"{modes:.2f} modes are too many to average."
     return Recommendation("still", moving.decoder, samples, half, f"{still} {why}"), moving
+
+
+def jitter_of(found: Mapping[str, Any]) -> float:
+    """Return the jitter that a summary shows; infinite where nothing moves in the demonstrations."""
+    demonstrated = found["demonstrated_jerk"]
+    return float(found["policy"]["jerk"][0] / demonstrated) if demonstrated > 0 else math.inf
 
 
 def described(found: Mapping[str, Any]) -> str:
@@ -89,12 +106,14 @@ def described(found: Mapping[str, Any]) -> str:
             f"Which decoder to begin with is not said: {samples} of {SAMPLES} samples hide modes (--samples {SAMPLES})."
         )
     refused = refusals(found)
-    chosen = recommend(modes, found["rows"], found["dt_s"], samples, refused)
+    jitter = jitter_of(found)
+    chosen = recommend(modes, jitter, found["rows"], found["dt_s"], samples, refused)
     lines = [f"- {SCENES[item.scene]}: `{item.options}`. {item.why}{_warning(item, found)}" for item in chosen]
     apart = 100 * found["policy"]["disagreement"][0]
     shown = (
         f"N = {samples} shows {modes:.2f} modes ({low:.2f} to {high:.2f}). {apart:.0f} % of the pairs of samples are "
-        f"of different strategies. {PAGE} says how far to trust this. Episodes decide: compare decoders with `bid "
+        f"of different strategies. One sample at every step has {jitter:.2f} times the demonstrations' jerk. "
+        f"{PAGE} says how far to trust this. Episodes decide: compare decoders with `bid "
         "rehearse` or `bid up`."
     )
     return "\n\n".join(["Where to begin:", "\n".join(lines), shown])

@@ -25,7 +25,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.tables import markdown_table
 from bid_ros.decoding import current_decoder
 from bid_ros.episodes.comparison import counts
-from bid_ros.evaluation.recommendation import SCENES, recommend, refusals
+from bid_ros.evaluation.recommendation import SCENES, jitter_of, recommend, refusals
 from results.offline_prediction import DEFAULTS, DOCS, filled
 
 DATA: Final = DOCS / "results" / "data" / "recommendation.json"
@@ -106,14 +106,15 @@ def pair(name: str, scene: str, evaluation: str, runs: str) -> dict[str, Any]:
     folders, _, noise = runs.rpartition(":")
     scores = bench([Path(item) for item in folders.split(",")], float(noise)) if folders else rehearsals(Path(runs))
     kept = {key: judged["policy"][key][0] for key in ("modes", "disagreement")}
-    kept["refused"] = refusals(judged)
+    kept |= {"jitter": jitter_of(judged), "refused": refusals(judged)}
     about = {key: judged[key] for key in ("samples", "rows", "dt_s")}
     return {"name": name, "scene": scene, **kept, **about, "scores": scores}
 
 
 def picked(item: dict[str, Any]) -> str:
     """Return the decoder and horizon that the rule recommends for a pair, as the scores name them."""
-    still, moving = recommend(item["modes"], item["rows"], item["dt_s"], item["samples"], item["refused"])
+    known = (item[name] for name in ("modes", "jitter", "rows", "dt_s", "samples", "refused"))
+    still, moving = recommend(*known)
     chosen = still if item["scene"] == "still" else moving
     return f"{chosen.decoder} {chosen.action_horizon}"
 
@@ -140,7 +141,7 @@ def lower_regret(scores: Scores, chosen: str, seed: int = 0, halves: int = HALVE
 
 def pairs_table(items: list[dict[str, Any]]) -> str:
     """Return a row for each pair: what its samples show, its scores, the choice and what it costs."""
-    head = ["pair", "n", "modes", *(f"{name}, {rows}" for rows in ROWS for name in DECODERS)]
+    head = ["pair", "n", "modes", "jitter", *(f"{name} {rows}" for rows in ROWS for name in DECODERS)]
     return markdown_table([*head, "upper", "lower"], [_pair_row(item) for item in items])
 
 
@@ -149,8 +150,8 @@ def _pair_row(item: dict[str, Any]) -> list[object]:
     means = {name: float(np.mean(values)) for name, values in scores.items()}
     best = max(means.values())
     cells = [_marked(means[name], name == chosen, means[name] == best) for name in _ordered(scores)]
-    name = f"{item['name']}{', held' if item['held'] else ''}"
-    found = [name, len(scores[chosen]), f"{item['modes']:.2f}", *cells]
+    name = f"{item['name']}{' (held)' if item['held'] else ''}"
+    found = [name, len(scores[chosen]), f"{item['modes']:.2f}", f"{item['jitter']:.1f}", *cells]
     return [*found, f"{regret(scores, chosen):.3f}", f"{lower_regret(scores, chosen):+.3f}"]
 
 

@@ -46,7 +46,8 @@ def test_every_decision_of_every_episode_is_judged(bundle, data):
         assert 0 < item.means["bid"]["best"] <= item.means["bid"]["error"] + 1e-9
         assert item.means["vanilla"]["spread"] == 0.0 < item.means["bid"]["spread"]
         assert (item.jerk, item.means["vanilla"]["jerk"] > 0) == (0.0, True), "the tool stood still"
-        same = {name: item.means["bid"][name] for name in item.policy}
+        assert item.policy["jerk"] == item.means["vanilla"]["jerk"], "vanilla is one sample at every step"
+        same = {name: item.means["bid"][name] for name in item.policy} | {"jerk": item.policy["jerk"]}
         assert item.policy == pytest.approx(same, rel=0.1), "BID leaves out what safety would refuse, no more"
 
 

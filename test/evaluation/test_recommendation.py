@@ -1,42 +1,70 @@
-"""What is recommended: still scenes and moving ones, one mode and several, long chunks and short ones."""
+"""What is recommended: still scenes and moving ones, one mode and several, jitter and none, long chunks and short."""
+
+import math
 
 import pytest
 
-from bid_ros.evaluation.recommendation import FEW_MODES, LONGEST_S, PAGE, described, half_prediction, recommend
+from bid_ros.evaluation.recommendation import (
+    FEW_MODES,
+    LITTLE_JITTER,
+    LONGEST_S,
+    PAGE,
+    described,
+    half_prediction,
+    jitter_of,
+    recommend,
+)
+
+JITTER = 2.0
 
 
-def found(refused=None, samples=16, most=None, took=None, robot=True):
+def found(refused=None, samples=16, most=None, took=None, robot=True, jerk=50.0):
     """Return the summary of an evaluation with 1.2 modes; refused and took are by decoder."""
     names = {*(refused or {}), *(took or {})}
     cells = {"refused": refused or {}, "decision_ms": took or {}}
     decoders = {
         name: {"measures": {key: [of[name]] * 3 if name in of else None for key, of in cells.items()}} for name in names
     }
-    policy = {"modes": [1.2, 1.1, 1.3], "disagreement": [0.1, 0.0, 0.2]}
+    policy = {"modes": [1.2, 1.1, 1.3], "disagreement": [0.1, 0.0, 0.2], "jerk": [jerk, 40.0, 60.0]}
     about = {"samples": samples, "most_samples": most, "rows": 15, "dt_s": 0.1, "robot": robot}
-    return {"policy": policy, "decoders": decoders, **about}
+    return {"policy": policy, "decoders": decoders, "demonstrated_jerk": 25.0, **about}
 
 
 @pytest.mark.parametrize(
     ("modes", "decoder", "samples"), [(1.0, "ema", 1), (FEW_MODES, "ema", 1), (FEW_MODES + 0.01, "bid", 16)]
 )
 def test_several_modes_are_not_averaged(modes, decoder, samples):
-    still, moving = recommend(modes, 15, 0.1)
+    still, moving = recommend(modes, JITTER, 15, 0.1)
     assert (still.decoder, still.samples, still.action_horizon) == (decoder, samples, 8)
     assert (moving.decoder, moving.samples, moving.action_horizon) == ("bid", 16, 1)
     assert still.options == f"--decoder {decoder} --samples {samples} --action-horizon 8"
 
 
 def test_a_policy_of_one_chunk_leaves_nothing_to_choose():
-    still, moving = recommend(1.0, 15, 0.1, samples=1)
+    still, moving = recommend(1.0, JITTER, 15, 0.1, samples=1)
     assert (still.decoder, moving.decoder, moving.samples) == ("ema", "vanilla", 1)
 
 
 def test_averages_that_safety_would_stop_are_not_recommended():
-    still = recommend(1.0, 15, 0.1, refused={"ema": 0.01})[0]
+    still = recommend(1.0, JITTER, 15, 0.1, refused={"ema": 0.01})[0]
     assert (still.decoder, still.samples, still.action_horizon) == ("bid", 16, 8)
     assert "Safety would stop averages" in still.why
-    assert recommend(1.0, 15, 0.1, samples=1, refused={"ema": 0.01})[0].decoder == "vanilla"
+    assert recommend(1.0, JITTER, 15, 0.1, samples=1, refused={"ema": 0.01})[0].decoder == "vanilla"
+
+
+@pytest.mark.parametrize("modes", [1.0, 2.0])
+def test_decisions_that_are_smooth_by_themselves_are_made_at_every_step(modes):
+    still, moving = recommend(modes, LITTLE_JITTER, 15, 0.1, refused={"ema": 0.01})
+    assert still.options == moving.options == "--decoder bid --samples 16 --action-horizon 1"
+    assert still.scene == "still" and "1.20 times their jerk" in still.why
+    assert recommend(modes, LITTLE_JITTER, 15, 0.1, samples=1)[0].decoder == "vanilla"
+    assert recommend(modes, LITTLE_JITTER + 0.01, 15, 0.1)[0].action_horizon == 8
+
+
+def test_jitter_is_relative_to_the_demonstrations():
+    assert jitter_of(found(jerk=30.0)) == pytest.approx(1.2)
+    assert jitter_of(found() | {"demonstrated_jerk": 0.0}) == math.inf
+    assert "has 2.00 times the demonstrations' jerk" in described(found())
 
 
 @pytest.mark.parametrize(

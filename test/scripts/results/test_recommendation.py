@@ -21,6 +21,7 @@ def pair(scene="still", modes=1.0, scores=None, held=False):
     """Return a pair with the same score in all of ten episodes."""
     scores = scores or {name: [level] * 10 for name, level in LEVELS.items()}
     found = {"name": "task", "scene": scene, "modes": modes, "disagreement": 0.1, "refused": {}, "rows": 15}
+    found["jitter"] = 2.0
     return {**found, "dt_s": 0.1, "samples": 16, "scores": scores, "held": held}
 
 
@@ -47,7 +48,7 @@ def test_the_tables_name_choice_and_best():
     items = [pair(), pair(scene="moving", held=True)]
     rows = pairs_table(items).splitlines()
     assert "**.600**" in rows[2] and "_.700_" in rows[2] and rows[2].endswith("| 0.100 | +0.100 |")
-    assert rows[3].startswith("| task, held") and "**.700**" in rows[3]
+    assert rows[3].startswith("| task (held)") and "**.700**" in rows[3]
     lines = choices_table(items).splitlines()
     assert lines[2] == "| **the recommendation** | 0.100 (+0.100) | 0.000 (+0.000) | 0.050 (+0.050) | 0.000 (+0.000) |"
     assert lines[3].startswith("| always vanilla, one | 0.400") and lines[-1].startswith("| always bid, half | 0.200")
