@@ -23,7 +23,8 @@ from bid_ros.views.video import compose, write_gif
 REPORT: Final = "report.html"
 _SHOWN: Final = 3  # episodes with paths and a film
 _PANELS: Final = 4  # decoders beside each other
-_EVERY: Final = 3  # steps a frame
+_EVERY: Final = 3  # steps a frame, at least
+_MOST_FRAMES: Final = 60  # of a film: drawing one without a GPU takes up to 0.1 s
 _MOST_BYTES: Final = 700_000  # of a film
 _CURVES: Final = (
     ("samples", "samples N"),
@@ -148,11 +149,11 @@ def differing_episodes(
 
 
 def _film(traces: Sequence[EpisodePath], scene: BenchScene) -> bytes:
-    """Return a GIF of the traces side by side at triple speed; one that has ended shows its last state."""
+    """Return a GIF of the traces side by side; one that has ended shows its last state."""
     env = scene.make(0.0)
     length = max(len(trace.agents) for trace in traces)
-    frames = []
-    for step in range(0, length + _EVERY - 1, _EVERY):
+    every, frames = max(_EVERY, -(-length // _MOST_FRAMES)), []
+    for step in range(0, length + every - 1, every):
         panels = []
         for trace in traces:
             index = min(step, len(trace.agents) - 1)

@@ -102,19 +102,28 @@ def run_bench(
         return BenchOutcome(summaries, rows, header)
 
 
-def write_outcome(folder: Path, outcome: BenchOutcome, scene: BenchScene) -> None:
-    """Write ``summary.json``, ``episodes.parquet`` and ``report.html`` to the folder of a bench.
+def write_outcome(folder: Path, outcome: BenchOutcome) -> None:
+    """Write ``summary.json`` and ``episodes.parquet`` to the folder of a bench.
+
+    Args:
+        folder: of the results.
+        outcome: what :func:`run_bench` returned.
+    """
+    rows, cells = outcome.rows, [asdict(item) for item in outcome.summaries]
+    content = {**outcome.header, "process_s": _process_s(rows.values()), "cells": cells}
+    (folder / SUMMARY).write_text(json.dumps(content, indent=1) + "\n")
+    write_parquet(folder, rows)
+
+
+def write_page(folder: Path, outcome: BenchOutcome, scene: BenchScene) -> Path:
+    """Write ``report.html``, whose films take up to minutes without a GPU, and return its path.
 
     Args:
         folder: of the results; the paths of the episodes lie in it.
         outcome: what :func:`run_bench` returned.
         scene: draws the films.
     """
-    rows, cells = outcome.rows, [asdict(item) for item in outcome.summaries]
-    content = {**outcome.header, "process_s": _process_s(rows.values()), "cells": cells}
-    (folder / SUMMARY).write_text(json.dumps(content, indent=1) + "\n")
-    write_parquet(folder, rows)
-    write_report(folder, outcome.summaries, rows, outcome.header, scene)
+    return write_report(folder, outcome.summaries, outcome.rows, outcome.header, scene)
 
 
 def _run_units(

@@ -96,10 +96,9 @@ def _add_scenes(parts: Any) -> None:
 def run_scene(options: argparse.Namespace) -> int:
     """Run the bench."""
     from bid_ros.bench.cell import BenchPlan, build_cells
-    from bid_ros.bench.report import REPORT
     from bid_ros.bench.scene import SCENES, BenchSetup
     from bid_ros.bench.summary import markdown
-    from bid_ros.bench.sweep import SUMMARY, run_bench, write_outcome
+    from bid_ros.bench.sweep import SUMMARY, run_bench, write_outcome, write_page
     from bid_ros.core.worker_pool import WorkerPool
     from bid_ros.policy.bundle import bundled_task
 
@@ -124,9 +123,11 @@ def run_scene(options: argparse.Namespace) -> int:
     setup = BenchSetup(_bundle(bundle), task, scene, options.runtime, correction)
     out = Path(options.out or f"runs/{name}")
     outcome = run_bench(cells, plan, setup, out, pool)
-    write_outcome(out, outcome, setup.scene)
-    print(json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(outcome.summaries))
-    print(f"report: {out / REPORT}", file=sys.stderr)
+    write_outcome(out, outcome)
+    said = json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(outcome.summaries)
+    print(said, flush=True)
+    print("drawing the report", file=sys.stderr)
+    print(f"report: {write_page(out, outcome, setup.scene)}", file=sys.stderr)
     return 0
 
 

@@ -6,13 +6,16 @@ import re
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tiny_scene import observe_nothing, tiny_setup
 
 from bid_ros.bench.cell import BenchPlan, build_cells, make_cell
+from bid_ros.bench.episode import EpisodePath
+from bid_ros.bench.report import _film
 from bid_ros.bench.results import ROWS, read_rows
 from bid_ros.bench.summary import markdown
-from bid_ros.bench.sweep import run_bench, write_outcome
+from bid_ros.bench.sweep import run_bench, write_outcome, write_page
 from bid_ros.core.errors import BidError, CameraError
 from bid_ros.core.worker_pool import WorkerPool
 
@@ -42,7 +45,8 @@ def run(setup, folder, plan, pool=None, **changes):
 
 def run_and_write(setup, folder, plan, cells):
     outcome = run_bench(cells, plan, setup, folder, log=io.StringIO())
-    write_outcome(folder, outcome, setup.scene)
+    write_outcome(folder, outcome)
+    write_page(folder, outcome, setup.scene)
     return outcome.summaries
 
 
@@ -82,6 +86,20 @@ def test_a_computer_that_draws_nothing_gets_its_numbers(setup, tmp_path, caplog)
     page = (tmp_path / "report.html").read_text()
     assert "No film: no offscreen OpenGL works here" in page and "data:image/gif" not in page
     assert "the report has no film" in caplog.text
+
+
+@pytest.mark.parametrize(("steps", "frames"), [(30, 11), (700, 60)])
+def test_a_film_has_few_pictures_however_long_the_episode(setup, steps, frames):
+    drawn = []
+
+    def draw(state):
+        drawn.append(state)
+        return np.zeros((8, 8, 3), np.uint8)
+
+    commands, agents = np.zeros((steps, 2), np.float32), np.full((steps + 1, 2), 256, np.float32)
+    path = EpisodePath(commands, agents, np.tile(np.float32([200, 200, 0]), (steps + 1, 1)))
+    assert _film([path], replace(setup.scene, render=draw))
+    assert frames <= len(drawn) <= frames + 1
 
 
 def test_the_report_needs_nothing_else(setup, tmp_path):
