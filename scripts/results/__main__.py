@@ -32,6 +32,7 @@ MADE: Final[dict[str, tuple[str, str]]] = {
     "offline-prediction": ("results/offline-prediction.md", "does offline evaluation rank decoders as episodes do"),
     "recommendation": ("results/recommendation.md", "is what bid evaluate recommends the best decoder; --check"),
     "standing": ("results/recommendation.md", "how long the robot stands still in the episodes of a bench"),
+    "unseen-motion": ("results/recommendation.md", "a bench with a policy that sees no motion"),
     "changed-operators": (
         "results/recommendation.md",
         "demonstrations of scripted operators who never pause, or keep one order",
