@@ -84,10 +84,7 @@ class FastExecutor(SingleThreadedExecutor):
             subscription = self._found["subscription"][pointer]
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
             if taken is not None:
-                self.messages += 1
-                self.number = taken[1]["publication_sequence_number"]
-                self._call(subscription.callback, taken[0])
-                self.number = None
+                self._deliver(subscription, taken)
         if any(self._wait_set.get_ready_entities(kind) for kind in ("service", "client")):
             self._serve_rare()
         # Whoever wakes an executor may have changed something.
@@ -120,11 +117,9 @@ class FastExecutor(SingleThreadedExecutor):
                     break
                 came_ns = steady_from_wall_ns + taken[1]["received_timestamp"]
                 before_ns = self._arrived_ns = min(max(came_ns, before_ns + 1), time.monotonic_ns())
-                self.number = taken[1]["publication_sequence_number"]
-                self.messages += 1
-                self._call(subscription.callback, taken[0])
+                self._deliver(subscription, taken)
             emptied_ns[id(subscription)] = before_ns
-        self._arrived_ns, self._emptied_ns, self.number = None, emptied_ns, None
+        self._arrived_ns, self._emptied_ns = None, emptied_ns
 
     def _take_subscription(self, sub: Any) -> Callable[[], Any] | None:
         """Take a message for the base class, with its number."""
@@ -135,13 +130,18 @@ class FastExecutor(SingleThreadedExecutor):
             return None
 
         async def execute() -> None:
-            self.number = taken[1]["publication_sequence_number"]
-            try:
-                sub.callback(taken[0])
-            finally:
-                self.number = None
+            self._deliver(sub, taken)
 
         return execute
+
+    def _deliver(self, subscription: Any, taken: tuple[Any, dict[str, Any]]) -> None:
+        """Call back for a message, which was taken with what the middleware knows of it."""
+        self.messages += 1
+        self.number = taken[1]["publication_sequence_number"]
+        try:
+            self._call(subscription.callback, taken[0])
+        finally:
+            self.number = None
 
     def _call(self, callback: Callable[..., object], *arguments: Any) -> None:
         begun = time.thread_time_ns()

@@ -110,6 +110,29 @@ def test_a_failure_of_a_callback_reaches_whoever_spins(pair):
     assert pair.until(lambda: pair.heard, lambda: speaker.publish(String(data="goes on")))
 
 
+@pytest.mark.parametrize("way", ["ready", "patient", "rare"])
+def test_every_way_to_a_callback_counts_the_message_and_knows_its_number(pair, monkeypatch, way):
+    """The number is known while the callback runs and no longer, even where it fails."""
+    monkeypatch.setattr(executor, "EVERYTHING_S", 0.0 if way == "rare" else 60.0)
+    numbers = []
+    subscription = pair.listen("words")
+    subscription.patient = way == "patient"
+    pair.node.create_timer(0.02, lambda: None)
+    pair.executor.spin_once(timeout_sec=0)
+
+    def fail(_: String) -> None:
+        numbers.append(pair.executor.number)
+        raise RuntimeError("of the callback")
+
+    subscription.callback = fail
+    speaker = pair.other.create_publisher(String, "words", 10)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="of the callback"):
+            pair.until(lambda: False, lambda: speaker.publish(String(data="word")))
+        assert pair.executor.number is None
+    assert len(numbers) == pair.executor.messages == 2 and numbers[0] < numbers[1]
+
+
 def test_what_another_thread_adds_or_removes_meanwhile_counts_from_then_on(pair):
     first = pair.listen("first")
     speakers = [pair.other.create_publisher(String, name, 10) for name in ("first", "second")]
