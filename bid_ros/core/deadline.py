@@ -39,6 +39,9 @@ class Deadlines:
     Args:
         limits: allowed silence in s of each sender, positive and finite.
 
+    Attributes:
+        limits: the same, of every sender that is still watched.
+
     Raises:
         ValueError: there is no sender, or a limit is not a positive finite number.
     """
@@ -48,7 +51,7 @@ class Deadlines:
             raise ValueError("deadlines: no name is watched; valid is one or more")
         for name, limit in limits.items():
             check_positive("deadlines", f"the limit of '{name}'", limit, ValueError, "s")
-        self._limits = dict(limits)
+        self.limits = dict(limits)
         self._last: dict[str, int] = {}
         self._armed_ns: int | None = None
 
@@ -58,8 +61,8 @@ class Deadlines:
         Raises:
             KeyError: ``name`` has no deadline.
         """
-        if name not in self._limits:
-            raise KeyError(f"deadlines: '{name}' is not watched; valid are {', '.join(self._limits)}")
+        if name not in self.limits:
+            raise KeyError(f"deadlines: '{name}' is not watched; valid are {', '.join(self.limits)}")
         self._last[name] = max(steady_ns, self._last.get(name, steady_ns))
 
     def keep(self, name: str) -> None:
@@ -68,7 +71,7 @@ class Deadlines:
         Raises:
             KeyError: ``name`` has no deadline.
         """
-        self._limits = {name: self._limits[name]}
+        self.limits = {name: self.limits[name]}
 
     def arm(self, steady_ns: int) -> None:
         """Count a sender that was never heard as heard at ``steady_ns``."""
@@ -76,19 +79,19 @@ class Deadlines:
 
     def ages(self, steady_ns: int) -> dict[str, float]:
         """Return the silence in s of each sender that was heard or armed. It is never negative."""
-        starts = {name: self._last.get(name, self._armed_ns) for name in self._limits}
+        starts = {name: self._last.get(name, self._armed_ns) for name in self.limits}
         return {name: max(0, steady_ns - start) / NANOSECONDS for name, start in starts.items() if start is not None}
 
     def note(self, margins: Margins, steady_ns: int) -> None:
         """Note in ``margins`` how near the silence of each sender is to its limit at ``steady_ns``."""
         for name, age_s in self.ages(steady_ns).items():
-            margins.over(f"heartbeat of {name}", age_s, self._limits[name])
+            margins.over(f"heartbeat of {name}", age_s, self.limits[name])
 
     def expired(self, steady_ns: int) -> Expired | None:
         """Return the sender that is furthest over its limit at ``steady_ns``, None if none is over."""
         late = [
-            Expired(name, age, self._limits[name])
+            Expired(name, age, self.limits[name])
             for name, age in self.ages(steady_ns).items()
-            if age > self._limits[name]
+            if age > self.limits[name]
         ]
         return max(late, key=lambda item: item.age_s - item.limit_s, default=None)

@@ -57,7 +57,7 @@ class Watchdog:
         if late_limit < 1:
             raise ValueError(f"late_limit is {late_limit}; valid is 1 or more")
         check_range("", "settle_s", settle_s, 0, 60, ValueError)
-        self._limits, self._late_limit, self._settle_s = deadlines, late_limit, settle_s
+        self._late_limit, self._settle_s = late_limit, settle_s
         self._deadlines, self._missing = Deadlines(deadlines), list(deadlines)
         self.granted = True
         self._armed = False
@@ -108,7 +108,7 @@ class Watchdog:
             steady_ns: when its heartbeat arrived.
             judged_ns: when silence is judged, at most; earlier where this process was held up. None: it was not.
         """
-        if name in self._limits:
+        if name in self._deadlines.limits:
             # Check the silence before the beat that ends it. So a gap between two ticks is noticed too.
             self._advance(steady_ns if judged_ns is None else min(steady_ns, judged_ns))
             self._deadlines.beat(name, steady_ns)
@@ -125,7 +125,6 @@ class Watchdog:
             KeyError: the node is not required.
         """
         self._deadlines.keep(name)
-        self._limits = {name: self._limits[name]}
 
     def lapse(self, lapse: Lapse | None) -> None:
         """Stop because of a grant that nobody renewed; None changes nothing."""
@@ -205,8 +204,8 @@ class Watchdog:
         if self._fault:
             self._latch(refused("fault", f"the robot reports a fault: {self._fault}"))
         if not self._armed:
-            ages = self._deadlines.ages(steady_ns)
-            self._missing = [name for name, limit in self._limits.items() if not ages.get(name, math.inf) <= limit]
+            ages, limits = self._deadlines.ages(steady_ns), self._deadlines.limits
+            self._missing = [name for name, limit in limits.items() if not ages.get(name, math.inf) <= limit]
             if self._missing:
                 self._complete_ns = None
                 return
