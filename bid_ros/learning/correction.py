@@ -177,19 +177,21 @@ def _decide(bundle: Bundle, dataset: Dataset, task: Task, config: CorrectionConf
     policy, past, rng = DiffusionPolicy(bundle, task), task.observation_steps - 1, np.random.default_rng(config.seed)
     windows, owners = window_rows(dataset.episode_ends, dataset.truncated, task.observation_steps, task.horizon)
     seen, rows = windows[:, : task.observation_steps], windows[:, past]
-    anchors, chunks = [], []
+    recorded, anchors, chunks = [], [], []
     bar = tqdm(seen, desc="decisions", disable=not progress, unit="step", mininterval=0.5, file=sys.stderr)
     for history in bar:
         values = {item.name: dataset.observations[item.name][history] for item in task.observation}
         condition = policy.encode(Observation(0, values), weak=False)
         strong, _ = policy.sample(condition, config.samples, 0, rng)
+        recorded.append(condition.strong)
         anchors.append(condition.anchor)
         chunks.append(strong[:, past:])
     last = np.array([np.flatnonzero(owners == owner)[-1] for owner in range(len(dataset.episode_ends))])
     ahead = last[owners] - np.arange(len(owners))
     encoder = bundle_networks(bundle, task)["strong"].encoder
     data = TrainingData(dataset, task, bundle.action_reference, bundle)
-    encoded = encode_windows(encoder, data, training_of(bundle))[0].numpy()
+    augmented = encode_windows(encoder, data, training_of(bundle), recorded=False)[0].numpy()
+    encoded = np.concatenate([np.concatenate(recorded)[None], augmented])
     return _Decided(encoded, np.array(anchors), np.array(chunks), rows, ahead, owners)
 
 

@@ -147,23 +147,23 @@ def _train(distiller: Distiller, config: DistillConfig, folder: RunFolder, stren
 
 
 def encode_windows(
-    encoder: TrainedEncoder, data: TrainingData, trained: TrainConfig
+    encoder: TrainedEncoder, data: TrainingData, trained: TrainConfig, recorded: bool = True
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the conditions ``(K, W, C)`` of all windows, and their normalised chunks ``(W, H, D)``.
 
-    The first of the K conditions of a window is as recorded; :data:`AUGMENTATIONS` more are augmented as in the
-    training of the teacher.
+    The first of the K conditions of a window is as recorded, unless ``recorded`` is false; :data:`AUGMENTATIONS` more
+    are augmented as in the training of the teacher.
     """
-    conditions, chunks = [], []
+    conditions, chunks = list[torch.Tensor](), list[torch.Tensor]()
     encoder.eval()
     with torch.no_grad():
-        for copy in range(1 + AUGMENTATIONS):
+        for copy in range(0 if recorded else 1, 1 + AUGMENTATIONS):
             parts = []
             for first in range(0, len(data), ENCODED):
                 windows = np.arange(first, min(first + ENCODED, len(data)))
                 batch = data.batch(windows, torch.device("cpu"), trained.augment if copy else None, seed=first + copy)
                 parts.append(encoder(batch.images, batch.vectors))
-                if copy == 0:
+                if not conditions:
                     chunks.append(batch.actions)
             conditions.append(torch.cat(parts))
     return torch.stack(conditions), torch.cat(chunks)

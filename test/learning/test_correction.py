@@ -11,6 +11,8 @@ from bid_ros.cli import main
 from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.observation import Observation
 from bid_ros.learning import CorrectionConfig, export, train, train_correction
+from bid_ros.learning.batch import TrainingData
+from bid_ros.learning.distillation import AUGMENTATIONS
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.correction import ABOUT, GRAPH, Correction
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
@@ -54,6 +56,21 @@ def test_a_late_action_is_corrected_by_the_newest_observation(head, exported, ma
             )
     before, after = np.mean(errors, axis=0)
     assert after < 0.7 * before
+
+
+def test_an_observation_is_encoded_once(exported, make_task, make_dataset, tmp_path, monkeypatch):
+    """The policy encodes what was recorded, in order to decide; only what is augmented is encoded beside that."""
+    augmented = []
+    batch = TrainingData.batch
+
+    def watched(self, windows, device, augment=None, **options):
+        augmented.append(augment)
+        return batch(self, windows, device, augment, **options)
+
+    monkeypatch.setattr(TrainingData, "batch", watched)
+    task = make_task()
+    train_correction(exported, make_dataset(task), task, tmp_path, replace(QUICK, steps=1), progress=False)
+    assert len(augmented) >= AUGMENTATIONS and None not in augmented
 
 
 def test_the_same_training_gives_the_same_head(head, exported, make_task, make_dataset, tmp_path):
