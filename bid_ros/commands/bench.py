@@ -106,11 +106,9 @@ def run_scene(options: argparse.Namespace) -> int:
     if name != PUSHT and any(options.jump):
         raise BidError(f"{name}: jump is {', '.join(map(str, options.jump))}; valid is 0: only Push-T's block jumps")
     pool = WorkerPool(options.workers, options.ray)
-    check_extra("bench", "the bench", "tqdm", "onnx")
-    if name == PUSHT:
-        check_extra("bench", "Push-T", "gym_pusht")
     scene = SCENES[name]()
-    scene.make(0.0)  # its simulator may be missing: before long work
+    scene.make(0.0)  # its simulator may be missing: before long work, as whoever makes that gets the rest with it
+    check_extra("bench", "the bench", "tqdm", "onnx")
     if options.ray:
         check_extra("ray", "--ray", "ray")
     bundle = options.bundle or _shipped(name)

@@ -32,11 +32,11 @@ def add_demos_parser(parts: Any) -> None:
 
 def run_demos(options: argparse.Namespace) -> int:
     """Write the demonstrations."""
-    check_extra("bench", "the bench", "tqdm")
-    from tqdm import tqdm
-
     out, task = Path(options.out or f"data/{options.task}/dataset.npz"), load_task(task_path(options.task))
     attempt, began = OPERATORS[options.task](task), time.monotonic()
+    check_extra("bench", "the bench", "tqdm")  # whoever makes a simulator that is missing gets this with it
+    from tqdm import tqdm
+
     with tqdm(total=options.count, desc=options.task, file=sys.stderr) as bar:
 
         def show(done: int, tried: int) -> None:

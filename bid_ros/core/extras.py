@@ -16,6 +16,8 @@ OF_RUN: Final = (
     "zstandard",
 )
 """Modules of the extra ``run``, which the command ``bid`` and the nodes import anywhere."""
+MADE: Final = {"train": "train", "bench": "bench", "data": "data", "view": "view", "ray": "bench"}
+"""Which purpose of the Makefile brings the packages of an extra."""
 
 
 @contextmanager
@@ -55,7 +57,13 @@ def check_extra(name: str, what: str, *packages: str) -> None:
 
 
 def install_line(name: str) -> str:
-    """Return the shell line that installs an extra into the environment that runs this program."""
+    """Return the shell line that installs an extra into the environment that runs this program.
+
+    That is ``make`` in the environment that a checkout made: it takes the versions of the project's lock.
+    """
+    checkout, purpose = Path(__file__).resolve().parents[2], MADE.get(name)
+    if purpose and (checkout / "Makefile").exists() and (checkout / ".venv").resolve() == Path(sys.prefix).resolve():
+        return shlex.join(["make", "-C", str(checkout), purpose])
     words = [sys.executable, "-m", "pip", "install"]
     if sys.prefix == sys.base_prefix and Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").exists():
         words.append("--break-system-packages")  # a Debian or Ubuntu Python, such as ROS's own; without it pip refuses

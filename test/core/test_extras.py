@@ -1,13 +1,14 @@
 """Programs in which the packages of an extra are really missing."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
 
 import pytest
 
-from bid_ros.core.extras import OF_RUN, install_line
+from bid_ros.core.extras import MADE, OF_RUN, install_line
 
 # Run by Python at its start, in every process: as if the packages were not installed.
 SITE = """
@@ -168,10 +169,36 @@ def test_a_decoder_without_its_package_says_the_line_that_installs_it(program):
     assert "decoder 'keystone' needs the extra 'run' (No module named 'scipy'); install" in done.stderr
 
 
-def test_the_line_installs_into_the_environment_that_runs(program):
+@pytest.mark.parametrize("words", [("lift",), ("demos", "lift"), ("kitchen",), ("demos", "kitchen")])
+def test_a_bench_of_another_environment_names_that_and_not_an_extra_first(program, words):
+    done = program("tqdm onnx robosuite gymnasium_robotics", "-m", "bid_ros.cli", "bench", *words)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("in an environment of its own; make it with: make benchmarks")
+
+
+def test_the_line_installs_into_the_environment_that_runs(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))  # of no checkout
     interpreter, *rest = shlex.split(install_line("train"))
     assert interpreter == sys.executable
     assert rest == ["-m", "pip", "install", "bid_ros[train]"]  # the tests run in a virtual environment
+
+
+def test_the_line_makes_what_a_checkout_makes(monkeypatch, root):
+    monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
+    for extra in MADE:
+        *make, purpose = shlex.split(install_line(extra))
+        assert make == ["make", "-C", str(root)]
+        assert f"\n{purpose}: $(VENV)/" in (root / "Makefile").read_text()
+    assert install_line("umi").endswith("-m pip install 'bid_ros[umi]'")
+
+
+def test_a_purpose_of_the_makefile_brings_what_its_extra_names(root):
+    """The packages of setup.py, but those of the extra ``run``."""
+    extras = dict(re.findall(r'"([\w-]+)": \[(.*?)\],\n', (root / "setup.py").read_text(), flags=re.DOTALL))
+    for extra, purpose in MADE.items():
+        named = set(re.findall(r'"([\w-]+)[^"\[]*"', extras[extra])) - {"bid_ros"}
+        listed = {re.split("[<>=]", line)[0] for line in (root / f"requirements/{purpose}.in").read_text().split()}
+        assert named and named <= listed, extra
 
 
 def test_a_module_of_our_own_that_is_missing_is_not_an_extra(program):

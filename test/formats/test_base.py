@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import re
 
 import numpy as np
 import pytest
 
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.extras import install_line
 from bid_ros.formats import FORMATS, load_dataset, open_source
 from bid_ros.formats.base import format_of
 
@@ -58,7 +60,7 @@ def test_a_missing_package_is_one_sentence_with_the_extra(written, task, monkeyp
         return load(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(RecordingError, match=r"needs the extra 'data' .*pip install 'bid_ros\[data\]'"):
+    with pytest.raises(RecordingError, match=rf"needs the extra 'data' .*{re.escape(install_line('data'))}"):
         load_dataset(path, task)
 
 
