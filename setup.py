@@ -63,7 +63,7 @@ setup(
     # What bid_ros.decoding needs, which others call from a loop of their own: docs/how-to/own-loop.md.
     install_requires=["numpy", "pydantic>=2"],
     extras_require={
-        # The command bid and the nodes. Every other extra is for them, so each brings this one.
+        # The command bid and the nodes. Every other extra is for them, so each brings this one, but for two.
         "run": [
             "argcomplete",
             "scipy",
@@ -78,9 +78,10 @@ setup(
             "zstandard",
         ],
         "openvino": ["bid_ros[run]", "openvino"],
-        # onnxruntime-gpu and onnxruntime are the same module: docs/reference/runtimes.md.
-        "cuda": ["bid_ros[run]", "onnxruntime-gpu[cuda,cudnn]", "onnx"],
-        "tensorrt": ["bid_ros[run]", "onnxruntime-gpu[cuda,cudnn]", "tensorrt-cu13==10.*", "onnx"],
+        # onnxruntime-gpu and onnxruntime are the same module, so these are for an environment that has the extra run
+        # and whose onnxruntime was uninstalled: docs/reference/runtimes.md.
+        "cuda": ["onnxruntime-gpu[cuda,cudnn]", "onnx"],
+        "tensorrt": ["onnxruntime-gpu[cuda,cudnn]", "tensorrt-cu13==10.*", "onnx"],
         "tensorrt-rtx": ["bid_ros[run]", "onnxruntime-ep-nv-tensorrt-rtx-cu13", "onnx"],
         "franka": ["bid_ros[run]", "franky-control>=2.0", "pin"],
         "twin": ["bid_ros[run]", "franky-sim", "mujoco>=4"],
