@@ -1,6 +1,10 @@
 """When the block of Push-T first covers so much of its mark, and how long the agent rests, from the paths of a bench.
 
 Usage: pusht-progress FOLDER, the --out of ``bid bench pusht``. Prints a row for each cell.
+
+The agent rests in a step in which it moves less than a pixel. ``standing`` counts whole seconds, by the robot's own
+spread of positions: there a robot's tool trembles, and tasks of different sizes are compared. Here every table has the
+same size, the agent is a point without tremor, and a rest may be shorter than a second. So the two shares differ.
 """
 
 from __future__ import annotations

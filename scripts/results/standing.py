@@ -5,6 +5,8 @@ gets nowhere further than 2 % from where it began: of the length of the standard
 episodes of the folder. Positions are the tool's, m, where the task commands poses, else all joints. An episode is stuck
 if it failed and the robot was at rest in its last three seconds. Lead: distance from the robot to its command, median
 and 99th percentile over all steps. Where it is larger than in demonstrations, the robot presses against something.
+
+``pusht-progress`` says how long an agent rests by another rule, and why; numbers of the two are not comparable.
 """
 
 from __future__ import annotations
