@@ -23,14 +23,17 @@ class ObservedObject:
     Attributes:
         name: short, unique in its task.
         place_at: index, among the values of ``object``, of its place; its quaternion follows.
-        way_at: index of the way from the tool to it, in the world's frame or in that of the hand.
+        way_at: index of the way from the tool to it.
         arm: number of the arm whose tool that is.
+        in_hand: whether the way is in the frame of the hand, and the object's quaternion in that frame follows it.
+            Otherwise it is in the world's frame.
     """
 
     name: str
     place_at: int
     way_at: int
     arm: int = 0
+    in_hand: bool = True
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class RobomimicTask:
         environment: name in robosuite, and in the files of demonstrations.
         object_size: values of ``object``, which is what is observed of the objects.
         objects: where each stands among these values.
+        columns_14: where each of these values stands in a file of robosuite 1.4.
         centre: m, what a picture looks at.
         facing: where each of the Pandas looks, degrees about the vertical.
         view: of a picture: azimuth and elevation, degrees, and distance, m.
@@ -51,6 +55,7 @@ class RobomimicTask:
     environment: str
     object_size: int
     objects: tuple[ObservedObject, ...]
+    columns_14: tuple[int, ...]
     centre: tuple[float, float, float]
     facing: tuple[float, ...] = (0.0,)
     view: tuple[float, float, float] = (150.0, -20.0, 1.3)
@@ -72,24 +77,39 @@ class RobomimicTask:
         return {"object": "object-state", **{name: name for name in of_arms}}
 
 
+SWAPPED: Final = (*range(7, 14), *range(7))
+"""Robosuite 1.4 has an object's pose in the world before that in the frame of the hand, 1.5 after it."""
 TASKS: Final = {
     item.name: item
     for item in (
-        RobomimicTask(LIFT, "Lift", 10, (ObservedObject("cube", 0, 7),), (-0.05, 0.0, 0.9)),
-        RobomimicTask(CAN, "PickPlaceCan", 14, (ObservedObject("can", 7, 0),), (0.1, 0.05, 0.9)),
-        RobomimicTask(SQUARE, "NutAssemblySquare", 14, (ObservedObject("nut", 7, 0),), (0.05, 0.05, 0.9)),
+        RobomimicTask(
+            LIFT,
+            "Lift",
+            10,
+            (ObservedObject("cube", 0, 7, in_hand=False),),
+            tuple(range(10)),
+            (-0.05, 0.0, 0.9),
+        ),
+        RobomimicTask(CAN, "PickPlaceCan", 14, (ObservedObject("can", 7, 0),), SWAPPED, (0.1, 0.05, 0.9)),
+        RobomimicTask(SQUARE, "NutAssemblySquare", 14, (ObservedObject("nut", 7, 0),), SWAPPED, (0.05, 0.05, 0.9)),
         RobomimicTask(
             TOOL_HANG,
             "ToolHang",
             44,  # two more at the end: 1 where the frame is assembled, and where the tool hangs
             (ObservedObject("stand", 7, 0), ObservedObject("frame", 21, 14), ObservedObject("tool", 35, 28)),
+            (*(first + column for first in (0, 14, 28) for column in SWAPPED), 42, 43),
             (-0.05, -0.05, 0.95),
         ),
         RobomimicTask(
             TRANSPORT,
             "TwoArmTransport",
             41,  # also where the two bins are, what is done, and the way from the second tool to the payload
-            (ObservedObject("payload", 0, 29), ObservedObject("lid", 14, 32), ObservedObject("trash", 7, 38, arm=1)),
+            (
+                ObservedObject("payload", 0, 29, in_hand=False),
+                ObservedObject("lid", 14, 32, in_hand=False),
+                ObservedObject("trash", 7, 38, arm=1, in_hand=False),
+            ),
+            (*range(27), 39, 40, *range(27, 39)),  # what is done stands last in 1.4
             (0.0, 0.0, 0.9),
             facing=(90.0, -90.0),
             view=(180.0, -25.0, 2.0),

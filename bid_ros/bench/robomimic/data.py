@@ -3,6 +3,9 @@
 Their actions are steps from where the tool is, -1 to 1 of 5 cm and half a radian. Diffusion Policy (Chi et al., RSS
 2023) turned them into the poses that the controller then aims at, and so does this module. No simulator is needed: the
 pose is that of the observation, moved by the step.
+
+The two versions order the values of the objects differently, and differ in what the way from the tool to an object is.
+Places are the same in both. So each way is worked out from them, as the simulator shows it here.
 """
 
 import json
@@ -18,7 +21,7 @@ from bid_ros.bench.demonstrations import joined_episodes
 from bid_ros.bench.robomimic.catalogue import TASKS, RobomimicTask
 from bid_ros.bench.robomimic.env import RATE_HZ
 from bid_ros.core.errors import RecordingError
-from bid_ros.core.rotation import matrix_from_quaternion, matrix_from_vector, matrix_to_6d
+from bid_ros.core.rotation import matrix_from_quaternion, matrix_from_vector, matrix_to_6d, quaternion_from_matrix
 from bid_ros.core.task import Task
 from bid_ros.formats.robomimic import RobomimicSource
 from bid_ros.recording.dataset import Dataset
@@ -31,7 +34,7 @@ STEPS, BASE_STEPS, ABSOLUTE = "steps", "steps in the frame of the arm's base", "
 """Forms of the actions of a file; of an arm that looks along the world's x axis, the first two are the same."""
 STEP: Final = 7  # values of an arm's action
 STEP_M, STEP_RAD = 0.05, 0.5  # that an action of 1 stands for
-SAME_M: Final = 0.01  # values of one row may be of moments 2 ms apart
+SAME_M: Final = 0.01  # far less than values in another order differ
 # From the hand, whose rotation is observed, to the grip site, which the controller moves: -90 degrees about z.
 SITE: Final = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
@@ -54,7 +57,7 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
     source = RobomimicSource(path)
     contents = source.contents
     about = TASKS[task.name]
-    form = _check_made(path, about)
+    form, old = _check_made(path, about)
     if contents.rate_hz != task.rate_hz or task.rate_hz != RATE_HZ:
         rate = "an unknown number of" if contents.rate_hz is None else f"{contents.rate_hz:g}"
         raise RecordingError(f"robomimic data {path}: {rate} rows a second; valid is {RATE_HZ}")
@@ -73,18 +76,21 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
             f"robomimic data {path}: actions are {contents.action.shape}; valid is {(STEP * about.arms,)}"
         )
     try:
-        return _joined(source, form, task)
+        return _joined(source, form, task, old)
     except RecordingError as error:
         raise RecordingError(f"robomimic data {path}: {error}") from error
 
 
-def _joined(source: RobomimicSource, form: str, task: Task) -> Dataset:
+def _joined(source: RobomimicSource, form: str, task: Task, old: bool) -> Dataset:
     about = TASKS[task.name]
-    seen: list[Mapping[str, Array]] = []
+    seen: list[dict[str, Array]] = []
     actions: list[Array] = []
     for number, episode in enumerate(source.episodes(names=set(about.observed))):
         shown = {name: episode.observations[name].astype(np.float64) for name in about.observed}
+        if old:
+            shown["object"] = shown["object"][:, list(about.columns_14)]
         _check_object(shown, number, about)
+        shown["object"] = object_as_simulated(shown, about)
         seen.append(shown)
         steps = episode.actions.astype(np.float64)
         poses = [
@@ -117,21 +123,54 @@ def _poses(shown: Mapping[str, Array], arm: int, actions: Array, form: str, faci
     return np.concatenate([places, matrix_to_6d(turns), actions[:, 6:]], axis=1)
 
 
+def object_as_simulated(shown: Mapping[str, Array], task: RobomimicTask) -> Array:
+    """Return ``object`` ``(T, K)`` of an episode with the ways from tool to object as the simulator shows them here.
+
+    In the frame of a hand they are zero in the first row, and then lead to where the object was in the row before:
+    robosuite 1.5 works them out before it looks where the object is.
+
+    Args:
+        shown: what was observed, ``object`` in the order of the simulator.
+        task: of the bench.
+    """
+    values = shown["object"].copy()
+    for item in task.objects:
+        tool, turn = shown[f"robot{item.arm}_eef_pos"], matrix_from_quaternion(shown[f"robot{item.arm}_eef_quat"])
+        place, way = values[:, item.place_at : item.place_at + 3], values[:, item.way_at : item.way_at + 7]
+        if not item.in_hand:
+            way[:, :3] = place - tool
+            continue
+        way[0], into_hand = 0.0, np.swapaxes(turn[1:], 1, 2)
+        way[1:, :3] = np.einsum("tij,tj->ti", into_hand, place[:-1] - tool[1:])
+        turned = matrix_from_quaternion(values[:-1, item.place_at + 3 : item.place_at + 7])
+        way[1:, 3:] = quaternion_from_matrix(into_hand @ turned)
+    return values
+
+
 def _check_object(shown: Mapping[str, Array], number: int, task: RobomimicTask) -> None:
-    """Raise RecordingError unless the values of the objects are in the order that the simulator has them in here."""
+    """Raise RecordingError unless the values of the objects are in the order that the simulator has them in here.
+
+    A way may be from tool to object or back, in the world's frame or in that of the hand, or to where the object was in
+    the row before. The first row counts in none of them: robosuite 1.5 has the way of an earlier episode there.
+    """
     for item in task.objects:
         place, way = (shown["object"][:, at : at + 3] for at in (item.place_at, item.way_at))
-        found = place - shown[f"robot{item.arm}_eef_pos"]
-        in_hand = np.einsum("tji,tj->ti", matrix_from_quaternion(shown[f"robot{item.arm}_eef_quat"]), found)
-        if not any(np.allclose(way, each, atol=SAME_M) for each in (found, in_hand)):
+        tool, turn = shown[f"robot{item.arm}_eef_pos"], matrix_from_quaternion(shown[f"robot{item.arm}_eef_quat"])
+        found, late = place[1:] - tool[1:], place[:-1] - tool[1:]
+        ways = [found, -found, *(np.einsum("tji,tj->ti", turn[1:], each) for each in (found, late))]
+        if not any(np.allclose(way[1:], each, rtol=0, atol=SAME_M) for each in ways):
             raise RecordingError(
                 f"in demo {number} 'object' does not hold the vector from tool to {item.name} where it is expected, so "
                 f"another version wrote the file; valid are robosuite {' and '.join(VERSIONS)}"
             )
 
 
-def _check_made(path: Path, task: RobomimicTask) -> str:
-    """Return which of the forms the actions of a file have. Raises RecordingError for another task or version."""
+def _check_made(path: Path, task: RobomimicTask) -> tuple[str, bool]:
+    """Return which of the forms the actions of a file have, and whether robosuite 1.4 made it.
+
+    Raises:
+        RecordingError: it is of another task or version.
+    """
     import h5py  # RobomimicSource has opened the file before
 
     with h5py.File(path, "r") as file:
@@ -155,10 +194,12 @@ def _check_made(path: Path, task: RobomimicTask) -> str:
     if (kind := arm.get("type")) != CONTROLLER:
         raise RecordingError(f"robomimic data {path}: its controller is '{kind}'; valid is {CONTROLLER}")
     absolute = arm.get("input_type") == "absolute" or arm.get("control_delta") is False
-    usual = "world" if version.startswith("1.4") else "base"  # of a file that does not say it
+    old = version.startswith("1.4")
+    usual = "world" if old else "base"  # of a file that does not say it
     of_base = arm.get("input_ref_frame", usual) == "base" and any(task.facing)
     if absolute and of_base:
         raise RecordingError(
             f"robomimic data {path}: its poses are in the frame of each arm's base; valid is the world's"
         )
-    return ABSOLUTE if absolute else BASE_STEPS if of_base else STEPS
+    form = ABSOLUTE if absolute else BASE_STEPS if of_base else STEPS
+    return form, old

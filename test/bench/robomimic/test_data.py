@@ -7,7 +7,9 @@ import json
 import h5py
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
+from bid_ros.bench.robomimic.catalogue import TASKS
 from bid_ros.bench.robomimic.data import human_dataset
 from bid_ros.cli import main
 from bid_ros.core.errors import RecordingError
@@ -16,6 +18,7 @@ from bid_ros.core.task import load_task
 
 # The hand points down, its x axis forward; the fingers are 8 cm apart.
 DOWN = [1.0, 0.0, 0.0, 0.0]
+CUBE = [0.02, 0.01, 0.82]
 ARM = {"type": "OSC_POSE", "input_max": 1, "input_min": -1, "output_max": [0.05] * 3 + [0.5] * 3, "kp": 150}
 
 
@@ -42,8 +45,9 @@ def write(path, about, actions, change=lambda file: None):
             demo.attrs["num_samples"] = 4
             demo["actions"] = actions
             place = np.array([0.1 * number, 0.0, 1.0]) + np.zeros((4, 3))
-            cube = np.array([0.02, 0.01, 0.82]) + np.zeros((4, 3))
-            demo["obs/object"] = np.hstack([cube, np.tile([0.0, 0.0, 0.0, 1.0], (4, 1)), cube - place])
+            cube = np.array(CUBE) + np.zeros((4, 3))
+            way = place - cube if about["env_version"].startswith("1.4") else cube - place
+            demo["obs/object"] = np.hstack([cube, np.tile([0.0, 0.0, 0.0, 1.0], (4, 1)), way])
             demo["obs/robot0_eef_pos"], demo["obs/robot0_eef_quat"] = place, np.tile(DOWN, (4, 1))
             demo["obs/robot0_gripper_qpos"] = np.tile([0.04, -0.04], (4, 1))
             demo["obs/robot0_joint_pos"] = np.zeros((4, 7))
@@ -68,6 +72,9 @@ def test_steps_become_the_poses_that_the_controller_aims_at(tmp_path, task, vers
     np.testing.assert_allclose(dataset.actions[4, :3], [0.15, 0, 1])
     grip_site = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])  # of a hand that points down
     cosine, sine = np.cos(0.5), np.sin(0.5)
+    np.testing.assert_allclose(
+        dataset.observations["object"][:, 7:] + dataset.observations["robot0_eef_pos"], 8 * [CUBE]
+    )
     turns = matrix_from_6d(dataset.actions[:4, 3:9])
     np.testing.assert_allclose(turns[0], grip_site, atol=1e-12)
     np.testing.assert_allclose(turns[2], [[cosine, -sine, 0], [sine, cosine, 0], [0, 0, 1]] @ grip_site, atol=1e-12)
@@ -88,6 +95,71 @@ def test_poses_stay_what_they_are(tmp_path, task, version, arm):
     actions = np.tile([0.1, -0.1, 0.9, np.pi, 0.0, 0.0, 1.0], (4, 1))
     dataset = human_dataset(write(tmp_path / "abs.hdf5", settings(version, **arm), actions), task)
     np.testing.assert_allclose(dataset.actions[0], [0.1, -0.1, 0.9, 1, 0, 0, 0, -1, 0, 1], atol=1e-12)
+
+
+def can_file(path, version):
+    """Write what robomimic makes of three rows of Can, in which hand and can move and turn.
+
+    Version 1.4 has the can's pose in the hand last, and of the same row. Version 1.5 has it first, and of the can in
+    the row before; its first row is left from an earlier episode.
+    """
+    tool, can = np.array([[0.1, 0, 1], [0.1, 0.1, 1], [0.2, 0.1, 1.1]]), np.array([[0.2, 0, 0.9], [0.2, 0.1, 0.9]])
+    can = np.vstack([can, [[0.3, 0.1, 1.0]]])
+    hand = Rotation.from_euler("xz", [[180, 0], [170, 20], [160, 40]], degrees=True)
+    turned = Rotation.from_euler("xyz", [[0, 0, 10], [20, 0, 30], [0, 40, 50]], degrees=True)
+    world = np.hstack([can, turned.as_quat()])
+    old = version.startswith("1.4")
+    rows = np.arange(3) if old else np.array([0, 0, 1])
+    in_hand = np.hstack([hand.inv().apply(can[rows] - tool), (hand.inv() * turned[rows]).as_quat(canonical=True)])
+    if not old:
+        in_hand[0] = 0.7
+    with h5py.File(path, "w") as file:
+        data = file.create_group("data")
+        data.attrs["env_args"], data.attrs["total"] = json.dumps(settings(version, "PickPlaceCan")), 3
+        demo = data.create_group("demo_0")
+        demo.attrs["num_samples"], demo["actions"] = 3, np.zeros((3, 7))
+        demo["obs/object"] = np.hstack([world, in_hand] if old else [in_hand, world])
+        demo["obs/robot0_eef_pos"], demo["obs/robot0_eef_quat"] = tool, hand.as_quat()
+        demo["obs/robot0_gripper_qpos"] = np.tile([0.04, -0.04], (3, 1))
+    return path
+
+
+def test_both_versions_give_what_the_simulator_shows(root, tmp_path):
+    task = load_task(root / "config" / "can.yaml")
+    old, new = (human_dataset(can_file(tmp_path / f"{version}.hdf5", version), task) for version in ("1.4.1", "1.5.1"))
+    written = h5py.File(tmp_path / "1.5.1.hdf5")["data/demo_0/obs/object"][:]
+    for dataset in (old, new):
+        values = dataset.observations["object"]
+        np.testing.assert_allclose(values[1:], written[1:], atol=1e-6)
+        np.testing.assert_allclose(values[0], [0, 0, 0, 0, 0, 0, 0, *written[0, 7:]], atol=1e-6)
+
+
+HELD = "{0}_to_eef_pos {0}_to_eef_quat {0}_pos {0}_quat"
+LOOSE = "{0}_pos {0}_quat {0}_to_eef_pos {0}_to_eef_quat"
+BINS = "payload_pos payload_quat trash_pos trash_quat lid_pos lid_quat target_bin_pos trash_bin_pos"
+WAYS = "gripper0_to_payload gripper0_to_lid gripper1_to_payload gripper1_to_trash"
+ORDERS = {
+    "lift": ("cube_pos cube_quat cube_way", "cube_pos cube_quat cube_way"),
+    "can": (LOOSE.format("can"), HELD.format("can")),
+    "square": (LOOSE.format("nut"), HELD.format("nut")),
+    "tool_hang": tuple(
+        " ".join([*(order.format(name) for name in ("base", "frame", "tool")), "is_assembled is_hanging"])
+        for order in (LOOSE, HELD)
+    ),
+    "transport": (f"{BINS} {WAYS} is_payload_in is_trash_in", f"{BINS} is_payload_in is_trash_in {WAYS}"),
+}
+"""Names of the values of ``object`` in robosuite 1.4.1 and in 1.5.2, in their order."""
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_values_of_version_1_4_are_found(name):
+    def values(order):
+        return [
+            (word, part) for word in order.split() for part in range(4 if "quat" in word else 1 if "is_" in word else 3)
+        ]
+
+    old, new = map(values, ORDERS[name])
+    assert [old[column] for column in TASKS[name].columns_14] == new
 
 
 def write_two_arms(path, actions, frame):
@@ -159,7 +231,7 @@ def short_object(file):
 
 
 def other_way(file):
-    file["data/demo_1/obs/object"][:, 7:10] *= -1
+    file["data/demo_1/obs/object"][1:, 7:10] += 0.1
 
 
 def no_settings(file):
