@@ -45,7 +45,7 @@ def _libraries(drivers: tuple[str, ...]) -> CheckFinding:
     required = requires("bid_ros") or () if installed_version("bid_ros") else ()
     own = [text for text in required if "extra ==" not in text or re.search(r"""extra == ["']run["']""", text)]
     names = [match.group() for text in own if (match := re.match(r"[\w.-]+", text))]
-    missing = [name for name in (*names, *drivers) if not installed_version(name)]
+    missing = [name for name in (*names, *drivers) if not _is_there(name)]
     if missing:
         advice = f"pip install {' '.join(missing)}, unless another package manager brought them"
         return CheckFinding("libraries", "warn", f"pip knows no {', '.join(missing)}", advice)
@@ -53,6 +53,11 @@ def _libraries(drivers: tuple[str, ...]) -> CheckFinding:
     return CheckFinding(
         "libraries", "ok", f"Python {platform.python_version()}, {shown}, {len(names)} required are there"
     )
+
+
+def _is_there(name: str) -> bool:
+    """Whether pip knows a package. The onnxruntime of GPUs is the same module, which the other would replace."""
+    return any(map(installed_version, (name, "onnxruntime-gpu") if name == "onnxruntime" else (name,)))
 
 
 def _runtimes() -> CheckFinding:

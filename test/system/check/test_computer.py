@@ -99,3 +99,11 @@ def test_what_the_command_needs_is_required_and_other_extras_are_not(monkeypatch
     monkeypatch.setattr("bid_ros.system.check.computer.requires", lambda _: lines)
     finding = findings(False, (), tmp_path)["libraries"]
     assert (finding.state, finding.measured) == ("warn", "pip knows no absent-one")
+
+
+@pytest.mark.parametrize(("installed", "state"), [({"bid_ros", "onnxruntime-gpu"}, "ok"), ({"bid_ros"}, "warn")])
+def test_the_onnxruntime_of_gpus_is_an_onnxruntime(monkeypatch, tmp_path, installed, state):
+    """Whoever installed the other one beside it, as the advice said, had lost the GPU."""
+    monkeypatch.setattr("bid_ros.system.check.computer.requires", lambda _: ['onnxruntime; extra == "run"'])
+    monkeypatch.setattr("bid_ros.system.check.computer.installed_version", lambda name: "1" * (name in installed))
+    assert findings(False, (), tmp_path)["libraries"].state == state
