@@ -213,10 +213,10 @@ def _losses(contents: Contents, options: Options) -> list[str]:
 
 
 def _recognises(path: Path) -> bool:
-    if path.suffix != ".npz" or not path.is_file():
+    if not path.is_file():
         return False
     if not zipfile.is_zipfile(path):
-        return True  # truncated: reading it says so
+        return path.suffix == ".npz"  # truncated: reading it says so
     with readable(path), zipfile.ZipFile(path) as archive:
         return "about.npy" in archive.namelist()
 

@@ -14,6 +14,7 @@ import pytest
 from bid_ros.cli import FIRST, GROUPS, build_parser, main
 from bid_ros.commands.examples import EXAMPLES, leaves
 from bid_ros.commands.moved import TABLE
+from bid_ros.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 # With `cameras` and `accept`, `--also`, `--ignore-field` and `--verify` for what others have, and `--decision-rate`.
@@ -55,6 +56,14 @@ def test_the_help_of_every_verb_has_an_example_that_can_be_typed():
         assert " ".join(verb.format_help().split()).count(f"Example: {verb.prog}") == 1, verb.prog
     for text in EXAMPLES:
         assert parser.parse_args(text.split()).run, text
+
+
+def test_the_examples_name_formats_and_files_that_are_taken():
+    options = {text: build_parser().parse_args(text.split()) for text in EXAMPLES}
+    assert {each.to for each in options.values() if hasattr(each, "to")} <= set(FORMATS.names())
+    published = next(each for text, each in options.items() if text.startswith("bench data "))
+    data = next(verb for verb in leaves(build_parser()) if verb.prog == "bid bench data")
+    assert published.file in data.format_help()
 
 
 def test_the_help_of_a_verb_of_verbs_has_an_example_of_each():

@@ -8,6 +8,7 @@ import pytest
 from bid_ros.cli import main
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats import convert, load_dataset, mapped, open_source
+from bid_ros.formats.base import format_of
 from bid_ros.recording.dataset import Dataset
 
 
@@ -29,6 +30,13 @@ def test_only_columns_that_are_wanted_are_read(dataset, tmp_path):
     dataset.save(tmp_path / "set.npz")
     episode = next(open_source(tmp_path / "set.npz").episodes(0, ["gripper_width"]))
     assert list(episode.observations) == ["gripper_width"]
+
+
+def test_a_file_of_any_name_is_read(dataset, task, tmp_path):
+    """``bid data build runs --out data/mine`` writes such a file."""
+    dataset.save(tmp_path / "mine")
+    assert format_of(tmp_path / "mine") == "npz"
+    assert load_dataset(tmp_path / "mine", task).sha256 == dataset.sha256
 
 
 def test_the_file_needs_a_task(tmp_path, written):
