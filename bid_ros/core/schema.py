@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 _ADAPTERS: Final[dict[Any, TypeAdapter[Any]]] = {}  # making one takes milliseconds
 _SCHEMAS: Final[dict[Any, dict[str, Any]]] = {}  # and a schema, which every sentence about a bad value needs, 35
-# An entry of a docstring's section Attributes is `name, other: text`; after a semicolon more may follow.
+# An entry of a docstring's section Attributes is `name, other: text`; after a semicolon another one may follow.
 _ENTRY: Final = re.compile(r"(?:^|; )((?:\w+, )*\w+): (.+?)(?=; (?:\w+, )*\w+: |$)")
 
 
@@ -33,11 +33,17 @@ def _describe(part: dict[str, Any]) -> None:
     text, _, attributes = part.get("description", "").partition("\n\nAttributes:\n")
     part["description"] = text.partition("\n\n")[0]
     entries = re.sub(r"\n {5,}", " ", attributes.partition("\n\n")[0]).replace("``", "").splitlines()
+    properties = part.get("properties", {})
     for entry in entries:
+        last = set[str]()
         for names, said in _ENTRY.findall(entry.strip()):
-            for name in names.split(", "):
-                if name in part.get("properties", {}):
-                    part["properties"][name]["description"] = said
+            if named := properties.keys() & set(names.split(", ")):
+                last = named
+                for name in named:
+                    properties[name]["description"] = said
+            else:  # what a value means, as in `topic; empty: none`
+                for name in last:
+                    properties[name]["description"] += f"; {names}: {said}"
 
 
 def with_twin(schema: dict[str, Any]) -> dict[str, Any]:

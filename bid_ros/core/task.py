@@ -49,8 +49,12 @@ class Task:
         rate_hz: decisions per second, which is also the rate of the actions in a chunk.
         observation_steps: To, number of observed steps, one action period apart, the present one included.
         horizon: H, rows of one prediction. The first ``observation_steps - 1`` lie in the past.
+        observation: what the policy sees.
+        action: what it commands, in the order of the columns.
+        limits: limits that every chunk must keep.
         base_frame: frame of every commanded position and rotation, and of every chunk.
         tool_frame: frame that is commanded.
+        description: the task in words, for people and for policies that read a text.
         episode_timeout: s after which an episode counts as failed.
         start: box of the tool at the start of an episode. None: no episodes are started.
         tool_shape: spheres and capsules that move with the tool: fingers, a held object, a camera's mount. Nothing of

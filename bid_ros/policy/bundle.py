@@ -66,8 +66,8 @@ class GraphFiles:
     """Names of the files of the graphs, by their role in the family.
 
     Attributes:
-        strong: of the policy.
-        weak: of the early checkpoint, null if there is none.
+        strong: graphs of the policy.
+        weak: graphs of the early checkpoint; null: there is none.
     """
 
     strong: Roles
@@ -79,16 +79,20 @@ class Manifest:
     """What ``bundle.yaml`` says beside the section of the policy's family.
 
     Attributes:
-        format: of the file.
-        name: of the bundle.
-        task, task_signature, observation_steps, horizon, action_dim: of the task it was made for.
-        normalisation: see there.
+        format: format of the file.
+        name: name of the bundle.
+        task: name of the task that it was made for.
+        task_signature: hash of all in this task on which a policy depends.
+        observation_steps: of this task.
+        horizon: of this task.
+        action_dim: number of values of an action of this task.
+        normalisation: ranges of the training data.
         action_spread: standard deviation of each action value in the training data, task units.
-        graphs: see there.
+        graphs: names of the files of the networks.
         files: sha256 of every other file in the folder, hexadecimal.
-        provenance: where it comes from; for people.
-        action_reference: where predicted positions count from. With a space this is said there.
-        family: of policies.
+        provenance: where the bundle comes from, for people.
+        action_reference: what predicted positions are relative to: the base frame or the tool. A space says it itself.
+        family: name of the policy family.
         space: what the network sees and predicts; format 2.
         action_weights: factor of each action feature in the distances of decoders; format 2.
     """

@@ -34,14 +34,15 @@ class PolicySettings:
 
     Attributes:
         bundle: folder, relative to the system's; or name of a shipped bundle. Empty: there is none yet.
-        bundle_task: task file, relative to the system's folder, that the bundle was made for, where it predicts the
-            tool's pose and this system's task commands joints, or that has another name than this system's task and
-            is the same. Empty: it was made for this system's task.
+        bundle_task: task file, relative to the system's folder, that the bundle was made for. Needed if the bundle
+            predicts poses and this system's task commands joints, or if that task is this one under another name.
+            Empty: the bundle was made for this system's task.
         decoder: name of the decoder, which chooses among the samples; its settings may follow: ``bid:variant=paper``.
         samples: N, strong samples a decision.
         action_horizon: actions executed a decision; 1 is closed loop.
         decision_rate_hz: decisions a second, a multiple of the task's rate; 0 is the task's rate.
-        signed_by: file beside it of the OpenSSH public key that must have signed the bundle; empty: none must.
+        signed_by: file with the OpenSSH public key that must have signed the bundle, relative to the system's folder;
+            empty: no signature is needed.
     """
 
     bundle: str = ""

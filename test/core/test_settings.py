@@ -39,7 +39,7 @@ class Wheel:
 
     Attributes:
         name: of the wheel.
-        radius, width: m; grip: share of the best there is.
+        radius, width: m; grip: share of the best there is; 0: none, as on ice.
     """
 
     name: str
@@ -253,6 +253,6 @@ def test_the_schema_says_types_ranges_defaults_and_what_the_docstring_says():
         "name": "of the wheel.",
         "radius": "m",
         "width": "m",
-        "grip": "share of the best there is.",
+        "grip": "share of the best there is; 0: none, as on ice.",
     }
     assert (wheel["width"]["minimum"], wheel["width"]["maximum"], wheel["width"]["default"]) == (0.01, 0.5, 0.05)
