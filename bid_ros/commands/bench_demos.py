@@ -23,7 +23,7 @@ def add_demos_parser(parts: Any) -> None:
         "strategy, speed and skill, pause, miss and recover; they are no people. Running the command again goes on "
         "where it stopped. The same count gives the same demonstrations. Example: bid bench demos lift --count 200",
     )
-    demos.add_argument("task", choices=tuple(OPERATORS), help=f"of {', '.join(OPERATORS)}")
+    demos.add_argument("task", choices=tuple(OPERATORS), help=f"one of {', '.join(OPERATORS)}")
     demos.add_argument("--count", type=int, default=200, help="demonstrations (default 200)")
     demos.add_argument("-o", "--out", default="", help="file to write (default data/TASK/dataset.npz)")
     demos.add_argument("--json", action="store_true", help="print what was made as JSON")

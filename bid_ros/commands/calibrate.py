@@ -31,7 +31,7 @@ DESCRIPTION: Final = """Measure the cameras of a system with a ChArUco board, an
 board       write SYSTEM/board.pdf to print, and SYSTEM/board.yaml that describes it
 intrinsics  focal length, centre and distortion of a camera
 hand-eye    where a camera at the wrist is, from a board that lies still
-fixed       where a camera that stands is, from a board that the gripper holds
+fixed       where a camera on a stand is, from a board that the gripper holds
 check       has the camera moved since? exit status 1 if it has
 limits      table, workspace and start box, from points that you bring the arm to
 

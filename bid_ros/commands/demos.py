@@ -24,8 +24,8 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "demos",
         help="record demonstrations",
-        description="Record demonstrations with the scripted teleoperator, nothing moving. Running the command again "
-        "continues where it stopped, until there are as many successful episodes as asked for.",
+        description="Record demonstrations with the scripted teleoperator. The target stands still. Running the "
+        "command again continues where it stopped, until there are as many successful episodes as asked for.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
     parser.add_argument(

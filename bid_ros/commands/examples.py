@@ -1,9 +1,11 @@
 """An example of each verb, which its help shows."""
 
 import argparse
+import textwrap
 from collections.abc import Iterator
 from typing import Final
 
+WIDEST: Final = 120  # characters of a line
 EXAMPLES: Final = (
     "up franka_place --episodes 3 --out runs/first",
     "teleop franka_place --device keyboard --out runs/mine",
@@ -68,14 +70,22 @@ def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
 
 
 def show_examples(parser: argparse.ArgumentParser) -> None:
-    """Let the description of every verb end with its example, and that of a verb of verbs with an example of each."""
+    """Let the description of every verb end with its example, and that of a verb of verbs with an example of each.
+
+    Descriptions that argparse prints as they are get lines that fit a terminal.
+    """
     for verb in leaves(parser):
         for mine in _of(verb)[:1]:
-            verb.description = f"{verb.description or ''}\n\nExample: {mine}".strip()
+            verb.description = f"{_wrapped(verb.description)}\n\nExample: {mine}".strip()
     for verb in _verbs_of_verbs(parser):
+        verb.description = _wrapped(verb.description)
         if not verb.epilog:
             verb.formatter_class = argparse.RawDescriptionHelpFormatter
             verb.epilog = "\n".join(["examples:", *(f"  {text}" for text in _of(verb))])
+
+
+def _wrapped(description: str | None) -> str:
+    return "\n".join(part for line in (description or "").split("\n") for part in textwrap.wrap(line, WIDEST) or [""])
 
 
 def _verbs_of_verbs(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

@@ -29,7 +29,7 @@ def add_parser(verbs: Any) -> None:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="names of the cameras, in the order of task.yaml: the outer one, then the one at the wrist, whose name "
+        help="names of the cameras, in the order of task.yaml: the fixed one, then the one at the wrist, whose name "
         "has wrist or hand in it (a shipped policy knows only its own names, so it is left out)",
     )
     parser.set_defaults(run=run)

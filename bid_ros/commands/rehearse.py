@@ -25,7 +25,7 @@ def add_parser(verbs: Any) -> None:
         help="try a policy in lockstep, without ROS or real time",
         description="Rehearse episodes with the real cameras, policy, decoder, safety envelope and servo, but an arm "
         "that is a pure delay, and contact that is geometry (placing) or the twin's physics (picking, and the objects "
-        "of a task file). What comes out does not depend on the computer's speed. Use it to choose a policy; measure "
+        "of a task file). The result does not depend on the computer's speed. Use it to choose a policy; measure "
         "with bid up.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)

@@ -32,7 +32,7 @@ def add_parser(verbs: Any) -> None:
     """Add ``serve``."""
     parser = verbs.add_parser(
         "serve",
-        help="sample a bundle for other computers, over openpi's websocket protocol",
+        help="let other computers sample from a bundle, over openpi's websocket protocol",
         description="Serve the policy of a bundle until Ctrl-C. `bid remote` writes a bundle that points to this "
         "server; clients of openpi get one chunk an answer. Needs no ROS. Without a key, whoever reaches the port may "
         "ask.",

@@ -39,8 +39,8 @@ PARAMETERS = (
     Parameter("twin", False, "the system runs in its twin: the cameras' sections `twin` hold"),
     Parameter("tolerance_s", 0.02, "largest difference in s between the stamps of one pair", 0.0, 1.0),
     Parameter("open_timeout_s", 10.0, "time in s within which every camera must have delivered a frame", 0.5, 120.0),
-    Parameter("twin_delay_s", 0.0, "age in s that images of the twin have at least, as those of a camera", 0.0, 0.1),
-    Parameter("pair_rate_hz", 0.0, "pairs of images a second, of cameras that give as many; 0: the task's", 0.0, 100.0),
+    Parameter("twin_delay_s", 0.0, "least age in s of the twin's images, to imitate a camera's delay", 0.0, 0.1),
+    Parameter("pair_rate_hz", 0.0, "pairs of images a second, if cameras are as fast; 0: the task's", 0.0, 100.0),
 )
 STALLED_PERIODS = 1.5  # without a pair, after which there is no heartbeat
 WAITING = "waiting for "

@@ -21,7 +21,7 @@ PARAMETERS = (
     Parameter("decision_rate_hz", 0.0, "decisions a second, for the record; 0: the task's rate", 0.0, FASTEST_HZ),
     Parameter("nodes", [""], "nodes that are heard before the first episode, so that its record is complete"),
     Parameter("ready_timeout_s", 60.0, "time in s for every node to be ready", 1.0, 600.0),
-    Parameter("robot_wait_s", 0.0, "time in s more for a robot that is switched on late", 0.0, 600.0),
+    Parameter("robot_wait_s", 0.0, "further time in s for a robot that is switched on late", 0.0, 600.0),
     Parameter("timeout_s", 0.0, "s after which an episode ends; 0: as the task file says", 0.0, 86_400.0),
     Parameter("slow", 1.0, "factor of the speed of homing", 0.05, 1.0),
     Parameter("human", False, "a person starts each episode, says how it ended, and may take it back"),

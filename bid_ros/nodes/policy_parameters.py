@@ -28,7 +28,7 @@ PARAMETERS = (
     Parameter(
         "budget_ms",
         BUDGET_MS,
-        "a decision may take this long, and a period if a step of the task has several: N shrinks until it fits; "
+        "longest time of a decision, and at most a period if a step of the task has several: N shrinks to fit; "
         "0 = N stays as it is",
         0.0,
         1000.0,

@@ -39,7 +39,7 @@ PARAMETERS = (
     Parameter("task", "", "path of the task file, which names the cameras"),
     Parameter("bag", "", "folder of the bag to write; must not exist"),
     Parameter("episodes", "", "folder in which each episode gets a bag of its own; instead of bag"),
-    Parameter("image_codec", "raw", "of images: raw, png (without loss), jpeg or jpeg:QUALITY"),
+    Parameter("image_codec", "raw", "codec of images: raw, png (without loss), jpeg or jpeg:QUALITY"),
     Parameter("min_free_mb", 200, "MB of the disk below which recording ends", 0, 1_000_000),
     Parameter("setup", "{}", "what the run was started with, in JSON, for the metadata"),
 )

@@ -66,6 +66,25 @@ def test_the_examples_name_formats_and_files_that_are_taken():
     assert published.file in data.format_help()
 
 
+def every_parser(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from every_parser(inner)
+
+
+def test_the_help_has_no_line_that_a_terminal_breaks(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    wide = [
+        f"{parser.prog}: {line}"
+        for parser in every_parser(build_parser())
+        for line in parser.format_help().splitlines()
+        if len(line) > 120
+    ]
+    assert not wide
+
+
 def test_the_help_of_a_verb_of_verbs_has_an_example_of_each():
     verbs = next(action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction))
     for verb in ("episodes", "data", "policy", "bench"):
