@@ -145,7 +145,10 @@ def _seen(task: Task, bench: str) -> Task:
     """Return a task that observes what a bench shows. Raises BidError for another one."""
     shown, names = ({item.name for item in (*of.observation, *of.action)} for of in (load_task(task_path(bench)), task))
     if names != shown:
-        raise BidError(f"task '{task.name}' has {', '.join(sorted(names))}; {bench} shows {', '.join(sorted(shown))}")
+        raise BidError(
+            f"task '{task.name}' has the features {', '.join(sorted(names))}; valid are those of the bench {bench}: "
+            f"{', '.join(sorted(shown))}"
+        )
     return task
 
 

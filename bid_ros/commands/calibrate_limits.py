@@ -35,7 +35,7 @@ def run_limits(system: System, options: argparse.Namespace) -> int:
         raise CalibrationError(f"'{options.camera}' is no limit; valid are {', '.join(PARTS)}, or none for all")
     for name, given in (("--drive", options.drive), ("--from", options.taken), ("--out", options.out)):
         if given:
-            raise CalibrationError(f"{name} is given; it is not valid with limits, which a person shows")
+            raise CalibrationError(f"{name} is given; it is not valid with limits: a person moves the arm there")
     margin = MARGIN_M if options.margin is None else options.margin
     check_margin(margin)
     parts = (options.camera,) if options.camera else PARTS

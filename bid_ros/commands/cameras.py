@@ -263,7 +263,7 @@ def _show(system: System, cameras: list["CameraConfig"], namespace: str) -> int:
 
     shown = [camera for camera in cameras if camera.source != "twin"]
     if not shown:
-        raise BidError("the twin renders every camera that is meant; valid is one at the robot")
+        raise BidError("the twin renders these cameras, so they have no live image; valid is a camera at the robot")
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

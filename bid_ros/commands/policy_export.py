@@ -66,7 +66,7 @@ def _export_again(source: Path, options: argparse.Namespace) -> int:
 
     if options.no_weak or len(options.training) > 1:
         given = "--no-weak" if options.no_weak else options.training[1]
-        raise BidError(f"{given} is given beside {source}; a bundle is exported again as it is, alone")
+        raise BidError(f"{given} is given with the bundle {source}; valid is the bundle alone, exported again as it is")
     task = task_of(options.task, bundled_task(source), str(source))
     bundle = load_bundle(source, task)
     export_again(bundle, options.out or source, task, options.sampling_steps, options.temperature)

@@ -67,7 +67,7 @@ def test_a_bundle_of_a_task_that_push_t_does_not_show(tmp_path, capsys):
     pytest.importorskip("gym_pusht")
     bundle = share("models", "franka_place")
     assert main(["bench", "pusht", "--bundle", str(bundle), "--out", str(tmp_path)]) == 2
-    assert "pusht shows agent_position, block_keypoints" in capsys.readouterr().err
+    assert "those of the bench pusht: agent_position, block_keypoints" in capsys.readouterr().err
 
 
 def test_a_bench_from_the_command_line(task, tmp_path, capsys):

@@ -224,7 +224,7 @@ def test_one_bad_camera_is_named_and_the_others_are_shown(bench, tmp_path):
 def test_cameras_that_the_twin_renders_are_not_shown(system, capsys):
     write_sources(system, {"source": "twin"}, {"source": "twin"})
     assert main(["cameras", str(system.folder), "--web"]) == 2
-    assert "error: the twin renders every camera that is meant" in capsys.readouterr().err
+    assert "error: the twin renders these cameras, so they have no live image" in capsys.readouterr().err
 
 
 def test_no_camera_is_said(ros_domain, capsys, monkeypatch):
