@@ -10,6 +10,7 @@ from bid_ros.decoding import split_decoders
 from bid_ros.system.run import RunArguments, argument_fields, argument_kind
 
 SYSTEM_HELP = "a system's folder, or the name of a shipped one: franka_place or ur5_pick"
+ARMS_HELP = f"{SYSTEM_HELP}; or of two arms: franka_place_two"
 DEFAULT = re.compile(r" \(default: [^)]*\)")
 Arguments = TypeVar("Arguments")
 # Arguments of a run of a policy, in the twin or in a rehearsal.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bid_ros.commands.arguments import POLICY_ARGUMENTS, SYSTEM_HELP, add_run_arguments, run_arguments
+from bid_ros.commands.arguments import ARMS_HELP, POLICY_ARGUMENTS, add_run_arguments, run_arguments
 from bid_ros.system.arms import find_arms
 from bid_ros.system.folder import POLICY, find_system
 
@@ -28,7 +28,7 @@ def add_parser(verbs: Any) -> None:
         "of a task file). The result does not depend on the computer's speed. Use it to choose a policy; measure "
         "with bid up.",
     )
-    parser.add_argument("system", help=SYSTEM_HELP)
+    parser.add_argument("system", help=ARMS_HELP)
     add_run_arguments(parser, POLICY_ARGUMENTS, {"episodes": 20, "seed": 8_000})
     parser.add_argument("--runtime", default="auto", help="network runtime; decoder rtc needs torch (default auto)")
     parser.add_argument("-o", "--out", default="", help="folder for run.json; without it nothing is written")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
+from bid_ros.commands.arguments import ARMS_HELP, add_run_arguments, run_arguments
 from bid_ros.commands.run_video import draw_run
 from bid_ros.commands.stage import run_stage
 from bid_ros.core.errors import BidError
@@ -34,7 +34,7 @@ def add_parser(verbs: Any) -> None:
         "2 bad input, 1 anything else that ended it early. Writes run.json, a bag, a GIF with the candidates drawn, "
         "and one log per node to --out.",
     )
-    parser.add_argument("system", help=SYSTEM_HELP)
+    parser.add_argument("system", help=ARMS_HELP)
     parser.add_argument("--stage", help="run one stage of a robot's first motions: its number, 1 to 6, or next")
     add_run_arguments(parser, ARGUMENTS)
     parser.set_defaults(run=run)
