@@ -33,7 +33,8 @@ def add_parser(verbs: Any) -> None:
         nargs="+",
         default=[],
         metavar="STYLE=N",
-        help="demonstrations of a style, for example clean=50 diverse=100 (default: what the task asks for)",
+        help="demonstrations of a style, for example clean=50 diverse=0; the task says how many there are of a style "
+        "that is not named",
     )
     parser.add_argument("-o", "--out", default="", help="folder of the bags (default data/demos/SYSTEM)")
     parser.add_argument(
