@@ -10,9 +10,11 @@ import numpy as np
 
 from bid_ros.bench.smoothness import rms_jerk
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.errors import DecodingError
 from bid_ros.core.observation import History, Observation, task_history
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
+from bid_ros.decoding.written import read_decoder
 from bid_ros.evaluation.measures import JudgedDecision, Scale
 from bid_ros.evaluation.sharing import SharedPolicy
 from bid_ros.evaluation.trace import Trace
@@ -96,12 +98,14 @@ class Evaluation:
         seed: seed of the noise.
 
     Raises:
-        DecodingError: a decoder does not exist, or the policy cannot serve it.
+        DecodingError: a decoder does not exist, does not decide at every row, or the policy cannot serve it.
     """
 
     def __init__(
         self, task: Task, bundle: Bundle, policy: Policy, decoders: Sequence[str], samples: int = 16, seed: int = 0
     ) -> None:
+        for name in decoders:
+            _check_horizon(name)
         self._task, self._history = task, bundle.history(task)
         self._scale = Scale(np.maximum(np.asarray(bundle.action_spread, dtype=np.float64), SMALLEST_SPREAD))
         self._policy = SharedPolicy(policy, drawn_samples(bundle, samples), seed)
@@ -170,7 +174,7 @@ class Evaluation:
         self, maker: DecisionMaker, observation: Observation, moment: JudgedDecision, before: Array | None
     ) -> tuple[dict[str, float], Array, Array]:
         record = maker.decide(observation)
-        assert record is not None  # with an action horizon of 1 every request is a decision
+        assert record is not None  # with an action horizon of 1, and no agreed rows, every request is a decision
         chosen, more = record.chunk.actions, {"choose_ms": record.choose_ns / 1e6}
         if self._policy.timed:
             more["decision_ms"] = self._policy.encode_ms + self._policy.sample_ms + more["choose_ms"]
@@ -180,6 +184,15 @@ class Evaluation:
 
     def _jerk(self, actions: Any) -> float:
         return rms_jerk(self._scale.scaled(np.asarray(actions)), self._task.dt_ns / NANOSECONDS)
+
+
+def _check_horizon(decoder: str) -> None:
+    """Raise DecodingError for a decoder that sets its action horizon: it makes no decision at some rows."""
+    if "agreement" in read_decoder(decoder)[1]:
+        raise DecodingError(
+            f"decoder '{decoder}' lets its samples set the action horizon, and an evaluation decides at every row; "
+            "valid is one without agreement"
+        )
 
 
 def episode_key(episode: DataEpisode) -> str:

@@ -147,6 +147,7 @@ def test_the_command_writes_a_table_json_a_picture_and_a_page(bundle, data, tmp_
         ("franka_place", ["--episodes", "-1"], "--episodes is -1; valid is 0 or more"),
         ("franka_place", ["--seed", "-1"], "--seed is -1; valid is 0 or more"),
         ("franka_place", ["--workers", "0"], "workers is 0; valid is 1 to 1024"),
+        ("franka_place", ["--decoder", "bid:agreement=0.3"], "decides at every row; valid is one without agreement"),
         ("nowhere", [], "valid are a system's folder, franka_place, ur5_pick, a task file, or pusht"),
     ],
 )
