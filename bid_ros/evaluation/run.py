@@ -157,9 +157,11 @@ class _Parts:
             return None
         try:
             content: dict[str, Any] = json.loads((self._folder / f"{job.key}.json").read_text())
-            return Done(job.number, job.key, EpisodeMeasures(**content), None)
+            measures = EpisodeMeasures(**content)
         except (OSError, ValueError, TypeError):
             return None
+        # How it ended may be read from elsewhere now, and the page says it too.
+        return Done(job.number, job.key, measures, None) if measures.success is job.episode.success else None
 
     def keep(self, done: Done) -> None:
         """Write the page's part, then the measures: they mark the episode as done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,24 @@ def test_a_part_that_was_cut_off_is_made_again(bundle, five, tmp_path):
     part = next(path for path in tmp_path.glob("*/*.json") if not path.name.endswith(".page.json"))
     part.write_text(part.read_text()[:40])
     assert evaluated(bundle, five, tmp_path, most=2).resumed == 1
+
+
+def test_an_episode_whose_end_is_told_now_is_judged_again(bundle, five, tmp_path):
+    class Told:
+        contents = open_source(five, TASK).contents
+
+        def __init__(self, success):
+            self._success = success
+
+        def episodes(self):
+            for item in mapped(open_source(five, TASK), TASK).episodes():
+                yield replace(item, success=self._success)
+
+    setup = EvaluationSetup(TASK, bundle, ("vanilla",), samples=4, runtime="onnx")
+    for success, resumed in ((None, 0), (False, 0), (False, 1)):
+        outcome = evaluate(setup, "hash", Told(success), tmp_path, most=1)
+        assert (outcome.episodes[0].success, outcome.resumed) == (success, resumed)
+        assert json.loads(outcome.pages[0].read_text())["success"] is success
 
 
 def test_what_the_page_lacks_is_judged_again(bundle, five, tmp_path):
