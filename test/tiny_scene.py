@@ -95,7 +95,7 @@ def tiny_setup(folder: Path, weak: bool = True) -> BenchSetup:
     replace_denoiser(bundle, "strong", denoiser(task, 0.05))
     if weak:
         replace_denoiser(bundle, "weak", denoiser(task, 0.2))
-    return BenchSetup(bundle, task, BenchScene("tiny", PointEnv, observe, score, render), runtime="onnx")
+    return BenchSetup(bundle, task, BenchScene("tiny", PointEnv, observe, score, render, "nearness"), runtime="onnx")
 
 
 def replace_denoiser(bundle: Path, strength: str, model: onnx.ModelProto) -> None:

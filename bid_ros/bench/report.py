@@ -43,12 +43,12 @@ _STYLE: Final = (
     "img{max-width:100%;height:auto}figure{display:inline-block;margin:.5rem}"
 )
 _NOTES: Final = (
-    "Score: largest coverage divided by 0.95, at most 1. Intervals: 95 %, bootstrap over episodes; differences "
+    "Intervals: 95 %, bootstrap over episodes; differences "
     "paired over the same starts, samples and disturbances; full score: Wilson. Switches: consecutive decisions whose "
     "shared future lies further apart than a quarter of the training actions' spread. Overlap: their mean distance. "
     "Jerk: third derivative of the executed actions. Reaction: first command that differs by half of the block's "
     "jump from that of the same run without it. ms a decision: alone on one thread, as on a robot; a dash where it was "
-    "not measured. Published: README of the code of Bidirectional Decoding (ICLR 2025)."
+    "not measured. Published, of Push-T: README of the code of Bidirectional Decoding (ICLR 2025)."
 )
 
 
@@ -69,7 +69,7 @@ def write_report(
         scene: draws the films.
     """
     parts = [f"<h1>{html.escape(scene.name)}: decoders compared</h1>", _facts(header), _table(markdown(summaries))]
-    parts.append(f"<p>{_NOTES}</p>")
+    parts.append(f"<p>Score: {html.escape(scene.scored)}. {_NOTES}</p>")
     parts.append(_figure(plots.score_bars(summaries), "score"))
     parts.append(_figure(plots.trade_off(summaries), "score and smoothness"))
     parts += [_figure(plots.score_curve(summaries, name, label), label) for name, label in _CURVES]

@@ -15,6 +15,8 @@ from bid_ros.core.task import Task
 
 Array = NDArray[np.float64]
 
+PUSHT: Final = "pusht"
+
 
 class Environment(Protocol):
     """One simulated world. The same seed and actions give the same states.
@@ -44,6 +46,7 @@ class BenchScene:
         observe: from a state to the newest value of every observed feature.
         score: from an episode's largest coverage to its score, 0 to 1.
         render: from a state to a picture ``(size, size, 3)`` uint8.
+        scored: what the score is, in words.
     """
 
     name: str
@@ -51,6 +54,7 @@ class BenchScene:
     observe: Callable[[Any], Mapping[str, Array]]
     score: Callable[[float], float]
     render: Callable[[Any], NDArray[np.uint8]]
+    scored: str
 
 
 @dataclass(frozen=True)
@@ -77,32 +81,35 @@ def pusht_scene() -> BenchScene:
     from bid_ros.bench.pusht.data import observation_values
     from bid_ros.bench.pusht.env import PushTEnv, render, score
 
-    return BenchScene("pusht", PushTEnv, observation_values, score, render)
+    scored = "largest coverage divided by 0.95, at most 1"
+    return BenchScene(PUSHT, PushTEnv, observation_values, score, render, scored)
 
 
 def door_scene() -> BenchScene:
     """Return Adroit's door, whose simulator is only imported when asked for."""
     from bid_ros.bench.door.env import DoorEnv, observation_values, render, score
 
-    return BenchScene("door", DoorEnv, observation_values, score, render)
+    scored = "largest angle of the door divided by 1.35 rad, at most 1"
+    return BenchScene("door", DoorEnv, observation_values, score, render, scored)
 
 
 def kitchen_scene() -> BenchScene:
     """Return Franka Kitchen, whose simulator is only imported when asked for."""
     from bid_ros.bench.kitchen.env import KitchenEnv, observation_values, render, score
 
-    return BenchScene(KITCHEN, KitchenEnv, observation_values, score, render)
+    return BenchScene(KITCHEN, KitchenEnv, observation_values, score, render, "goals done as a share of four")
 
 
 def robomimic_scene(name: str) -> BenchScene:
     """Return a task of robomimic, whose simulator is only imported when asked for."""
     from bid_ros.bench.robomimic.env import RobomimicEnv, observation_values, render, score
 
-    return BenchScene(name, partial(RobomimicEnv, name), observation_values, score, partial(render, name))
+    scored = "1 if the task was done in any state, otherwise 0"
+    return BenchScene(name, partial(RobomimicEnv, name), observation_values, score, partial(render, name), scored)
 
 
 SCENES: Final[Mapping[str, Callable[[], BenchScene]]] = {
-    "pusht": pusht_scene,
+    PUSHT: pusht_scene,
     "door": door_scene,
     KITCHEN: kitchen_scene,
     **{name: partial(robomimic_scene, name) for name in TASKS},

@@ -20,7 +20,7 @@ from bid_ros.bench.episode import START_NS
 from bid_ros.bench.report import write_report
 from bid_ros.bench.results import Key, Results, write_parquet
 from bid_ros.bench.rollout import UnitRunner, load_policy
-from bid_ros.bench.scene import BenchScene, BenchSetup
+from bid_ros.bench.scene import PUSHT, BenchScene, BenchSetup
 from bid_ros.bench.summary import CellSummary, summarise
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
@@ -97,7 +97,7 @@ def run_bench(
         keys = {(cell.key, seed, index) for cell in cells for seed in plan.seeds for index in range(plan.episodes)}
         rows = {key: results.rows[key] for key in sorted(keys & set(results.rows))}
         latency = _latencies(cells, setup, policy)
-        length = plan.steps if policy.bundle.family == DIFFUSION else 0  # others have nothing to stand beside
+        length = plan.steps if _as_published(setup, policy) else 0
         summaries = summarise(cells, rows, folder, setup.task.dt_ns / 1e9, latency, length)
         return BenchOutcome(summaries, rows, header)
 
@@ -143,6 +143,11 @@ def _run_units(
             results.add(done)
             episodes += len(done.rows)
             bar.set_postfix_str(f"{episodes} episodes done", refresh=False)
+
+
+def _as_published(setup: BenchSetup, policy: BatchPolicy) -> bool:
+    """Return whether published scores may stand beside these: of Push-T, of a diffusion policy as it is."""
+    return setup.scene.name == PUSHT and policy.bundle.family == DIFFUSION and policy.correction is None
 
 
 def _process_s(rows: Collection[Mapping[str, Any]]) -> float:

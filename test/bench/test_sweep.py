@@ -110,6 +110,7 @@ def test_the_report_needs_nothing_else(setup, tmp_path):
     # Score bars, trade-off, N curve, noise curve, and a path and a film of an episode that differs.
     assert page.count("data:image/png") >= 5 and page.count("data:image/gif") >= 1
     assert all(item.label in page for item in summaries)
+    assert "Score: nearness. Intervals: 95 %" in page
     content = json.loads((tmp_path / "summary.json").read_text())
     assert [cell["label"] for cell in content["cells"]] == [item.label for item in summaries]
     assert all(item.latency_ms and item.latency_ms > 0 for item in summaries)
@@ -135,6 +136,15 @@ def test_differences_are_paired_with_vanilla_under_the_same_conditions(setup, tm
         assert mean == pytest.approx(found["bid", noise].score[0] - found["vanilla", noise].score[0])
     assert not any(item.published for item in summaries), "nothing was published for episodes of 25 steps"
     assert markdown(summaries).count("\n") == 1 + len(summaries)
+
+
+def test_published_scores_stand_beside_push_t_alone(setup, tmp_path):
+    for name, published in (("pusht", ".846"), ("lift", "")):
+        scene = replace(setup.scene, name=name)
+        (found,) = run(
+            replace(setup, scene=scene), tmp_path / name, BenchPlan(1, (1,), 300), decoder=["vanilla"], noise=[0.0]
+        )
+        assert found.published == published
 
 
 def test_reaction_times_are_measured_against_the_run_without_the_jump(setup, tmp_path):
