@@ -209,8 +209,8 @@ def markdown(summaries: Sequence[CellSummary]) -> str:
         (
             item.label,
             item.episodes,
-            format_interval(item.score),
-            format_interval(item.against, sign="+"),
+            format_interval(item.score, alone=item.episodes == 1),
+            format_interval(item.against, sign="+", alone=item.episodes == 1),
             "{:.0%} ({:.0%} to {:.0%})".format(*item.rate),
             format_optional(item.switches_per_s, ".2f"),
             format_optional(item.overlap_px, ".1f"),
@@ -224,12 +224,18 @@ def markdown(summaries: Sequence[CellSummary]) -> str:
     return markdown_table(head, rows)
 
 
-def format_interval(value: Interval | None, sign: str = "") -> str:
-    """Return ``mean (low to high)`` for a table, ``-`` for None; ``sign`` ``+`` shows that of positive numbers too."""
+def format_interval(value: Interval | None, sign: str = "", alone: bool = False) -> str:
+    """Return ``mean (low to high)`` for a table, ``-`` for None.
+
+    Args:
+        value: mean and interval.
+        sign: ``+`` shows that of positive numbers too.
+        alone: of one episode, which gives no interval.
+    """
     if value is None:
         return "-"
     mean, low, high = (f"{number:{sign}.3f}" for number in value)
-    return f"{mean} ({low} to {high})"
+    return mean if alone else f"{mean} ({low} to {high})"
 
 
 def format_optional(value: float | None, form: str) -> str:

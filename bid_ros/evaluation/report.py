@@ -49,27 +49,26 @@ def markdown(found: dict[str, Any]) -> str:
     """Return the summary as text: a table, a measure a row and a decoder a column, what the measures are, and what to
     begin with (:func:`described` says what else it takes).
     """
-    decoders = found["decoders"]
-    rows = [(name, *(cell(item["measures"][name]) for item in decoders.values())) for name in MEASURES]
+    decoders, alone = found["decoders"], found["episodes"] == 1
+    rows = [(name, *(cell(item["measures"][name], alone) for item in decoders.values())) for name in MEASURES]
     table = markdown_table(("measure", *decoders), rows)
     words = "\n".join(f"- {name}: {text}" for name, text in MEASURES.items())
     ended = ", ".join(f"{count} {word}" for word, count in found["ended"].items())
     count = f"{found['episodes']} episodes ({ended}), {found['decisions']} decisions of each decoder"
-    head = f"{count}; mean (95 % interval)"
+    head = f"{count}; {'mean, without an interval' if alone else 'mean (95 % interval)'}"
     jerk = f"Jerk of what was demonstrated: {found['demonstrated_jerk']:.3g}."
     return "\n\n".join(filter(None, (head, table, chance(found), jerk, described(found), words)))
 
 
 def chance(found: dict[str, Any]) -> str:
     """Return a sentence for each decoder that chose among samples, no better than at random; empty: none did."""
-    said = []
+    said, alone = [], found["episodes"] == 1
     for name, item in found["decoders"].items():
         gain, spread = (item["measures"][measure] for measure in ("gain", "spread"))
         if spread[0] > 0 and gain[1] <= 0:
-            what = "worse than" if gain[2] < 0 else "no better than"
-            said.append(
-                f"{name} chose {what} a random one of its samples: its gain is {cell(gain)}, which is not above 0."
-            )
+            what = "worse than" if gain[2] < 0 and not alone else "no better than"
+            its = cell(gain, alone)
+            said.append(f"{name} chose {what} a random one of its samples: its gain is {its}, which is not above 0.")
     return "\n".join(said)
 
 
@@ -94,9 +93,11 @@ def draw(found: dict[str, Any], path: Path) -> None:
     save(figure, path)
 
 
-def cell(value: list[float] | None) -> str:
-    """Return a mean and its interval in words."""
-    return "-" if value is None else f"{value[0]:.3g} ({value[1]:.3g} to {value[2]:.3g})"
+def cell(value: list[float] | None, alone: bool = False) -> str:
+    """Return a mean and its interval in words; ``alone``: of one episode, which gives no interval."""
+    if value is None or alone:
+        return "-" if value is None else f"{value[0]:.3g}"
+    return f"{value[0]:.3g} ({value[1]:.3g} to {value[2]:.3g})"
 
 
 def _over(episodes: Sequence[EpisodeMeasures], name: str, measure: str) -> list[float] | None:
@@ -119,6 +120,7 @@ def _steps(episodes: Sequence[EpisodeMeasures], name: str) -> list[float]:
 
 TEMPLATE: Final = Path(__file__).with_name("page.html")
 EPISODES: Final = "$episodes"
+INTERVALS: Final = "Means and 95 % intervals over episodes"
 
 
 def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, target: Path) -> None:
@@ -143,6 +145,7 @@ def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, targ
         data=escape(str(found["data"])),
         facts="".join(f"<div><b>{value}</b><span>{name}</span></div>" for name, value in facts.items()),
         head="".join(f"<th>{escape(name)}</th>" for name in found["decoders"]),
+        means="Means of one episode, without intervals" if found["episodes"] == 1 else INTERVALS,
         rows="\n".join(_row(name, text, found) for name, text in MEASURES.items()),
         chance=escape(chance(found)),
         jerk=f"{found['demonstrated_jerk']:.3g}",
@@ -162,10 +165,10 @@ def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, targ
 
 def _row(measure: str, text: str, found: dict[str, Any]) -> str:
     values = [item["measures"][measure] for item in found["decoders"].values()]
-    cells = "".join(f"<td>{_number(value)}</td>" for value in values)
+    cells = "".join(f"<td>{_number(value, found['episodes'] == 1)}</td>" for value in values)
     return f"<tr><th>{measure}<small>{escape(text)}</small></th>{cells}</tr>"
 
 
-def _number(value: list[float] | None) -> str:
+def _number(value: list[float] | None, alone: bool) -> str:
     """Return the mean, and the interval below it."""
-    return re.sub(r" \((.*)\)", r"<small>\1</small>", cell(value))
+    return re.sub(r" \((.*)\)", r"<small>\1</small>", cell(value, alone))

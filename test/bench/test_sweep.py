@@ -145,6 +145,8 @@ def test_published_scores_stand_beside_push_t_alone(setup, tmp_path):
             replace(setup, scene=scene), tmp_path / name, BenchPlan(1, (1,), 300), decoder=["vanilla"], noise=[0.0]
         )
         assert found.published == published
+        score = f"{found.score[0]:.3f}"
+        assert f"| 1 | {score} |" in markdown([found]), "one episode gives no interval"
 
 
 def test_reaction_times_are_measured_against_the_run_without_the_jump(setup, tmp_path):

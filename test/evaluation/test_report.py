@@ -11,7 +11,7 @@ from browser import CHROMIUM, Browser
 from evaluated_data import ROWS, TASK, dataset
 
 from bid_ros.evaluation.evaluate import EvaluationSetup
-from bid_ros.evaluation.report import chance, draw, summary, write_page
+from bid_ros.evaluation.report import chance, draw, markdown, summary, write_page
 from bid_ros.evaluation.run import evaluate
 from bid_ros.evaluation.trace import COLUMNS, FRAMES, QUALITY, SIDE, Trace
 from bid_ros.formats import mapped, open_source
@@ -64,8 +64,24 @@ def test_the_page_needs_no_other_file(page):
     ],
 )
 def test_a_selection_that_is_no_better_than_chance_shows(gain, spread, said):
-    found = {"decoders": {"bid": {"measures": {"gain": gain, "spread": [spread] * 3}}}}
+    found = {"episodes": 8, "decoders": {"bid": {"measures": {"gain": gain, "spread": [spread] * 3}}}}
     assert chance(found).startswith(said) and bool(chance(found)) == bool(said)
+
+
+def test_one_episode_gives_no_interval(bundle, tmp_path):
+    dataset([1]).save(tmp_path / "set.npz")
+    setup = EvaluationSetup(TASK, bundle, ("vanilla", "bid"), samples=4, runtime="onnx")
+    outcome = evaluate(setup, "", mapped(open_source(tmp_path / "set.npz", TASK), TASK), tmp_path / "parts")
+    about = {"task": TASK.name, "samples": 4, "data": "runs", "most_samples": 16, "rows": 15, "dt_s": 0.1}
+    found = summary(outcome.episodes) | about | {"robot": True}
+    found["decoders"]["bid"]["measures"]["gain"] = [-0.1, -0.1, -0.1]
+    text = markdown(found)
+    assert "; mean, without an interval\n" in text and " to " not in text.split("Jerk of")[0]
+    assert "bid chose no better than a random one of its samples: its gain is -0.1, which" in text
+    draw(found, tmp_path / "evaluation.png")
+    write_page(found, outcome.pages, tmp_path / "evaluation.png", tmp_path / "evaluation.html")
+    table = (tmp_path / "evaluation.html").read_text().split("<tbody>")[1].split("</tbody>")[0]
+    assert "<td>-0.1</td>" in table and not re.findall(r"<td>[^<]*<small>", table)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
