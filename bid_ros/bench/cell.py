@@ -13,6 +13,7 @@ from bid_ros.core.task import Task
 from bid_ros.decoding.config import Metric, Terms, Trim, Variant
 from bid_ros.decoding.decoder import DecodeRequest, Proposal
 from bid_ros.decoding.decoder_config import DecoderConfig, WarmStart
+from bid_ros.decoding.lead import check_lead
 from bid_ros.decoding.registry import build_decoder, decoder_names
 from bid_ros.decoding.written import BID_SETTINGS, READ_BY, read_decoder
 
@@ -131,7 +132,8 @@ def make_cell(task: Task, **settings: Any) -> BenchCell:
         settings: fields of :class:`BenchCell`. What the text of ``decoder`` says, as in ``bid:variant=paper``, wins.
 
     Raises:
-        BidError: the decoder is unknown, or a setting is outside its range.
+        BidError: the decoder is unknown or leads a position that ``task`` does not command, or a setting is outside its
+            range.
     """
     name, said = read_decoder(settings.pop("decoder"))
     said.pop("memory", None)  # every decision of the benchmark is a whole number of steps after the one before
@@ -162,6 +164,7 @@ def varying(cells: Iterable[BenchCell]) -> tuple[str, ...]:
 
 def _check(cell: BenchCell, task: Task) -> None:
     executable = task.horizon - (task.observation_steps - 1)
+    check_lead(build_decoder(cell.decoder), task)
     for name in ("noise", "drift", "jump"):
         check_range("", name, getattr(cell, name), 0, 1000, BidError)
     if cell.delay < 0 or cell.horizon < 1 or cell.horizon + cell.delay > executable:

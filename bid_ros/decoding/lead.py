@@ -11,17 +11,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.core.errors import DecodingError
 from bid_ros.decoding.arrays import as_array
-from bid_ros.decoding.decoder import Change, Choice, DecodeRequest
+from bid_ros.decoding.decoder import Change, Choice, Decoder, DecodeRequest
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.memory import DecisionMemory
 from bid_ros.decoding.receding import Array, Builder, RecedingDecoder
+
+if TYPE_CHECKING:
+    from bid_ros.core.task import Task
 
 
 class LeadDecoder(RecedingDecoder):
@@ -88,6 +91,16 @@ class LeadDecoder(RecedingDecoder):
             speed = float(np.linalg.norm(velocity))
             # A policy that has lost its target follows the tool, and the tool the shift: bounded, it does not run away.
             self._velocity = velocity * min(1.0, self._lead.fastest / max(speed, 1e-12))
+
+
+def check_lead(decoder: Decoder, task: "Task") -> None:
+    """Raise DecodingError if a decoder leads and a task commands no position, whose unit the settings are in."""
+    if isinstance(decoder, LeadDecoder) and task.columns("position") is None:
+        kinds = ", ".join(dict.fromkeys(item.kind for item in task.action))
+        raise DecodingError(
+            f"decoder '{decoder.name}' moves a commanded position on, but task '{task.name}' commands {kinds}; "
+            "valid is one without lead, such as bid"
+        )
 
 
 DECODERS: Final[Mapping[str, Builder]] = {

@@ -22,7 +22,7 @@ from bid_ros.decoding import (
     build_decoder,
     feature_weights,
 )
-from bid_ros.decoding.lead import LeadDecoder
+from bid_ros.decoding.lead import check_lead
 from bid_ros.policy.base import Bundle, Policy, policy_history
 from bid_ros.policy.draft import Draft
 from bid_ros.policy.publishable import publishable
@@ -245,7 +245,7 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
     Raises:
         DecodingError: there is no such decoder, a value is outside its range, the decoder starts or guides a denoising
             that the bundle's family does not have, it chooses among samples and the policy has one chunk for an
-            observation, or it leads a position and the task commands joints.
+            observation, or it leads a position and the task commands none.
     """
     rows = task.chunk_rows
     if not 1 <= action_horizon <= rows:
@@ -264,11 +264,7 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
         lead=_lead(task),
     )
     decoder = build_decoder(name, config)
-    if isinstance(decoder, LeadDecoder) and task.columns("joints") is not None:
-        raise DecodingError(
-            f"decoder '{name}' moves a commanded position on, but task '{task.name}' commands joints; "
-            "valid is one without lead, such as bid"
-        )
+    check_lead(decoder, task)
     if (decoder.needs.starts or decoder.needs.gradients) and not FAMILIES.find(bundle.family).denoises:
         raise DecodingError(
             f"decoder '{decoder.name}' changes the denoising of samples, but the family {bundle.family} denoises "

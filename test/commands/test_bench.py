@@ -98,6 +98,7 @@ def test_a_bench_from_the_command_line(task, tmp_path, capsys):
         (["--action-horizon", "16"], "horizon 16 with delay 0 does not fit"),
         (["--action-horizon", "long"], "horizon is 'long'"),
         (["--decoder", "best"], "decoder 'best' is unknown"),
+        (["--decoder", "bid+lead"], "'bid+lead' moves a commanded position on, but task 'pusht' commands points"),
         (["--seed", "0"], "seeds are [0]"),
         (["--workers", "0"], "workers is 0"),
         (["--samples", "4", "--decoder", "bid:mode_size=3"], "valid with 4 samples is at most 2"),

@@ -224,6 +224,9 @@ def test_no_decoder_leads_joints(root, tmp_path):
     assert bundle_decoder("bid", bundle, task, 8, 1).name == "bid"
     with pytest.raises(DecodingError, match=r"'bid.lead' moves a commanded position on, but .* commands joints"):
         bundle_decoder("bid+lead", bundle, task, 8, 1)
+    lift = load_task(root / "config" / "lift.yaml")  # its gripper is of the kind joints, and its tool has a position
+    bundle = load_bundle(make_tiny_bundle(tmp_path / "lift", lift), lift)
+    assert bundle_decoder("bid+lead", bundle, lift, 8, 1).name == "bid+lead"
 
 
 def test_weights_of_features_are_read(copy, task):
