@@ -136,7 +136,8 @@ def make_cell(task: Task, **settings: Any) -> BenchCell:
             range.
     """
     name, said = read_decoder(settings.pop("decoder"))
-    said.pop("memory", None)  # every decision of the benchmark is a whole number of steps after the one before
+    # Checked, but not kept: every decision of the benchmark is a whole number of steps after the one before.
+    DecoderConfig(memory=said.pop("memory", DecoderConfig.memory))
     cell = BenchCell(decoder=name, **{**settings, **said})
     if cell.decoder not in decoder_names():
         raise BidError(f"decoder '{cell.decoder}' is unknown; valid are {', '.join(decoder_names())}")

@@ -98,6 +98,7 @@ def test_a_bench_from_the_command_line(task, tmp_path, capsys):
         (["--action-horizon", "16"], "horizon 16 with delay 0 does not fit"),
         (["--action-horizon", "long"], "horizon is 'long'"),
         (["--decoder", "best"], "decoder 'best' is unknown"),
+        (["--decoder", "vanilla:memory=bad"], "memory is 'bad'; valid is one of nearest, between"),
         (["--decoder", "bid+lead"], "'bid+lead' moves a commanded position on, but task 'pusht' commands points"),
         (["--seed", "0"], "seeds are [0]"),
         (["--workers", "0"], "workers is 0"),
