@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bid_ros.bench.demonstrations import as_dataset
 from bid_ros.bench.scene import Environment
 from bid_ros.core.errors import BidError
+from bid_ros.core.files import replace_text
 from bid_ros.core.task import Task
 from bid_ros.recording.dataset import Dataset, joined
 
@@ -81,35 +82,57 @@ def performed(
     return demonstration(task, seed, shown, actions) if reached else None
 
 
-def record(name: str, attempt: Attempt, count: int, out: Path, progress: Callable[[int, int], object]) -> Dataset:
+def check_count(count: int) -> None:
+    """Raise BidError for a number of demonstrations that is not valid."""
+    if not 1 <= count <= MOST_DEMONSTRATIONS:
+        raise BidError(f"count is {count}; valid is 1 to {MOST_DEMONSTRATIONS}")
+
+
+def record(task: Task, attempt: Attempt, count: int, out: Path, progress: Callable[[int, int], object]) -> Dataset:
     """Return ``count`` demonstrations, and keep each in a folder beside ``out``: run again, it goes on.
 
     Args:
-        name: of the task.
+        task: what the demonstrations are of.
         attempt: makes one.
         count: demonstrations that are wanted.
         out: file that will hold them.
         progress: called with the demonstrations and the attempts so far.
 
     Raises:
-        BidError: the count is not valid, or too few attempts succeed.
+        BidError: the count is not valid, the folder holds demonstrations of another task, or too few attempts succeed.
     """
-    if not 1 <= count <= MOST_DEMONSTRATIONS:
-        raise BidError(f"count is {count}; valid is 1 to {MOST_DEMONSTRATIONS}")
+    check_count(count)
     parts, folder = list[Dataset](), out.with_suffix(".parts")
     for seed in range(ATTEMPTS * count):
         file, failed = folder / f"{seed}.npz", folder / f"{seed}.failed"
         if file.exists():
-            parts.append(Dataset.load(file))
-        elif not failed.exists():
+            part = Dataset.load(file)
+            _check_made(f"{part.task} {part.task_signature}", task, file)
+            parts.append(part)
+        elif failed.exists():
+            _check_made(failed.read_text(encoding="utf-8"), task, failed)
+        else:
             found = attempt(seed)
             if found is None:
-                folder.mkdir(parents=True, exist_ok=True)
-                failed.touch()
+                replace_text(failed, _made(task))
             else:
                 found.save(file)
                 parts.append(found)
         progress(len(parts), seed + 1)
         if len(parts) == count:
             return joined(parts)
-    raise BidError(f"only {len(parts)} of {ATTEMPTS * count} attempts at {name} succeeded; {count} are wanted")
+    raise BidError(f"only {len(parts)} of {ATTEMPTS * count} attempts at {task.name} succeeded; {count} are wanted")
+
+
+def _made(task: Task) -> str:
+    return f"{task.name} {task.signature()}"
+
+
+def _check_made(said: str, task: Task, file: Path) -> None:
+    """Raise BidError if an earlier call tried another task, or one with other features; empty: an older one."""
+    if said not in ("", _made(task)):
+        name = said.partition(" ")[0]
+        other = f"of task '{name}'" if name != task.name else "of the task with other features or rates"
+        raise BidError(
+            f"{file} is {other}, not of '{task.name}' as it is; valid is another --out, or remove its folder"
+        )

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bid_ros.bench.demonstrating import record
+from bid_ros.bench.demonstrating import check_count, record
 from bid_ros.bench.operators import OPERATORS
 from bid_ros.commands.tasks import task_path
 from bid_ros.core.extras import check_extra
@@ -32,6 +32,7 @@ def add_demos_parser(parts: Any) -> None:
 
 def run_demos(options: argparse.Namespace) -> int:
     """Write the demonstrations."""
+    check_count(options.count)
     out, task = Path(options.out or f"data/{options.task}/dataset.npz"), load_task(task_path(options.task))
     attempt, began = OPERATORS[options.task](task), time.monotonic()
     check_extra("bench", "the bench", "tqdm")  # whoever makes a simulator that is missing gets this with it
@@ -43,7 +44,7 @@ def run_demos(options: argparse.Namespace) -> int:
             bar.set_postfix(attempts=tried, refresh=False)
             bar.update(done - bar.n)
 
-        dataset = record(options.task, attempt, options.count, out, show)
+        dataset = record(task, attempt, options.count, out, show)
     dataset.save(out)
     seconds = round(time.monotonic() - began, 1)
     print(f"{out}: {dataset.episodes} scripted demonstrations, {dataset.rows} rows, {seconds} s", file=sys.stderr)

@@ -76,14 +76,15 @@ def main() -> int:
     options = parser.parse_args()
     try:
         CHANGES[options.change](options.task)
-        attempt = OPERATORS[options.task](load_task(task_path(options.task)))
+        task = load_task(task_path(options.task))
+        attempt = OPERATORS[options.task](task)
         with tqdm(total=options.count, desc=options.task) as bar:
 
             def progress(done: int, attempts: int) -> None:
                 bar.set_postfix(attempts=attempts)
                 bar.update(done - bar.n)
 
-            record(options.task, attempt, options.count, options.out, progress).save(options.out)
+            record(task, attempt, options.count, options.out, progress).save(options.out)
     except BidError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -34,9 +36,7 @@ def operator(task, fails=(), calls=None):
 
 def test_seeds_that_fail_are_left_out(task, tmp_path):
     said = []
-    dataset = record(
-        "kitchen", operator(task, fails=(1,)), 3, tmp_path / "a.npz", lambda *numbers: said.append(numbers)
-    )
+    dataset = record(task, operator(task, fails=(1,)), 3, tmp_path / "a.npz", lambda *numbers: said.append(numbers))
     dataset.validate(task)
     assert dataset.seeds.tolist() == [0, 2, 3] and dataset.labels == ("scripted",) * 3
     assert said == [(1, 1), (1, 2), (2, 3), (3, 4)]
@@ -45,8 +45,8 @@ def test_seeds_that_fail_are_left_out(task, tmp_path):
 
 def test_recording_goes_on_where_it_stopped(task, tmp_path):
     out, calls = tmp_path / "a.npz", []
-    first = record("kitchen", operator(task, fails=(0,)), 2, out, lambda *numbers: None)
-    again = record("kitchen", operator(task, calls=calls), 3, out, lambda *numbers: None)
+    first = record(task, operator(task, fails=(0,)), 2, out, lambda *numbers: None)
+    again = record(task, operator(task, calls=calls), 3, out, lambda *numbers: None)
     assert calls == [3], "neither what was recorded nor what failed is tried again"
     assert again.seeds.tolist() == [*first.seeds, 3]
 
@@ -54,13 +54,23 @@ def test_recording_goes_on_where_it_stopped(task, tmp_path):
 @pytest.mark.parametrize("count", [0, 10_001])
 def test_a_count_that_is_not_valid(task, tmp_path, count):
     with pytest.raises(BidError, match=f"count is {count}; valid is 1 to 10000"):
-        record("kitchen", operator(task), count, tmp_path / "a.npz", lambda *numbers: None)
+        record(task, operator(task), count, tmp_path / "a.npz", lambda *numbers: None)
 
 
 def test_too_few_that_succeed(task, tmp_path):
     fails = range(1, ATTEMPTS * 2)
     with pytest.raises(BidError, match="only 1 of 6 attempts at kitchen succeeded; 2 are wanted"):
-        record("kitchen", operator(task, fails), 2, tmp_path / "a.npz", lambda *numbers: None)
+        record(task, operator(task, fails), 2, tmp_path / "a.npz", lambda *numbers: None)
+
+
+@pytest.mark.parametrize("fails", [(), (0,)])
+@pytest.mark.parametrize("change", [{"name": "lift"}, {"rate_hz": 10.0}])
+def test_what_an_earlier_call_made_of_another_task_is_not_taken(task, tmp_path, fails, change):
+    record(task, operator(task, fails), 1, tmp_path / "a.npz", lambda *numbers: None)
+    calls, other = [], replace(task, **change)
+    with pytest.raises(BidError, match=r"a.parts/0\..* is of .*task.*valid is another --out, or remove its folder"):
+        record(other, operator(other, calls=calls), 2, tmp_path / "a.npz", lambda *numbers: None)
+    assert not calls
 
 
 def test_every_task_with_operators_is_a_bench():
