@@ -103,8 +103,10 @@ def run_scene(options: argparse.Namespace) -> int:
     from bid_ros.policy.bundle import bundled_task
 
     name = options.bench
-    if name != PUSHT and any(options.jump):
-        raise BidError(f"{name}: jump is {', '.join(map(str, options.jump))}; valid is 0: only Push-T's block jumps")
+    for setting, moves in (("jump", "jumps"), ("drift", "drifts")):
+        if name != PUSHT and any(values := getattr(options, setting)):
+            said = ", ".join(map(str, values))
+            raise BidError(f"{name}: {setting} is {said}; valid is 0: only Push-T's block {moves}")
     pool = WorkerPool(options.workers, options.ray)
     scene = SCENES[name]()
     scene.make(0.0)  # its simulator may be missing: before long work, as whoever makes that gets the rest with it

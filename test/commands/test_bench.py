@@ -129,9 +129,10 @@ def test_a_bench_that_moved_says_where(capsys, name):
     )
 
 
-def test_what_lies_on_a_table_does_not_jump(tmp_path, capsys):
-    assert main(["bench", "lift", "--jump", "0,20", "--out", str(tmp_path / "out")]) == 2
-    assert "lift: jump is 0.0, 20.0; valid is 0: only Push-T's block jumps" in capsys.readouterr().err
+@pytest.mark.parametrize(("setting", "moves"), [("jump", "jumps"), ("drift", "drifts")])
+def test_what_lies_on_a_table_does_not_move(tmp_path, capsys, setting, moves):
+    assert main(["bench", "lift", f"--{setting}", "0,20", "--out", str(tmp_path / "out")]) == 2
+    assert f"lift: {setting} is 0.0, 20.0; valid is 0: only Push-T's block {moves}" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
