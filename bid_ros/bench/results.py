@@ -18,7 +18,7 @@ import numpy as np
 from bid_ros.bench.episode import EpisodePath
 from bid_ros.bench.rollout import UnitDone
 from bid_ros.core.errors import BidError
-from bid_ros.core.files import replacing
+from bid_ros.core.files import replace_text, replacing
 
 ROWS: Final = "episodes.jsonl"
 HEADER: Final = "bench.json"
@@ -45,19 +45,25 @@ class Results:
     def __init__(self, folder: str | Path, header: Mapping[str, Any]) -> None:
         self.folder = Path(folder)
         self.rows: dict[Key, dict[str, Any]] = {}
-        begun = (self.folder / ROWS).exists()
-        if begun:
-            self._compare(header)
-            self.rows = read_rows(self.folder)
         (self.folder / TRACES).mkdir(parents=True, exist_ok=True)
-        if not begun:
-            (self.folder / HEADER).write_text(json.dumps(header, indent=1, sort_keys=True) + "\n")
         self._file = os.open(self.folder / ROWS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            self._begin(header)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def _begin(self, header: Mapping[str, Any]) -> None:
+        """Read what is there, or write the header. Another bench may write until the file is locked."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            os.close(self._file)
             raise BidError(f"results {self.folder} are being written by another bench; choose another --out") from error
+        if os.fstat(self._file).st_size:
+            self._compare(header)
+            self.rows = read_rows(self.folder)
+        else:
+            replace_text(self.folder / HEADER, json.dumps(header, indent=1, sort_keys=True) + "\n")
 
     def add(self, done: UnitDone) -> None:
         """Append the episodes of a unit, their paths first."""
@@ -68,7 +74,9 @@ class Results:
             row = {**row, "trace": name}
             self.rows[row_key(row)] = row
             lines.append(encode_row(row))
-        os.write(self._file, "".join(lines).encode())
+        content = "".join(lines).encode()
+        while content:  # a disk that gets full takes a part first, and then says so
+            content = content[os.write(self._file, content) :]
 
     def close(self) -> None:
         """Release the folder for other writers."""

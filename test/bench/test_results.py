@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 
 import numpy as np
 import pytest
 
 from bid_ros.bench.cell import Unit, make_cell
-from bid_ros.bench.results import ROWS, Results, load_trace, read_rows, write_parquet
+from bid_ros.bench.results import ROWS, Results, encode_row, load_trace, read_rows, write_parquet
 from bid_ros.bench.rollout import run_unit
 from bid_ros.core.errors import BidError
 
@@ -80,6 +82,30 @@ def test_two_benches_do_not_write_to_one_folder(folder):
         Results(folder, HEADER)
     first.close()
     Results(folder, HEADER).close()
+
+
+def test_what_another_bench_wrote_until_the_folder_was_locked_is_read(folder, monkeypatch):
+    found, lock = read_rows(folder), fcntl.flock
+
+    def late(file, how):
+        row = next(iter(found.values()))
+        with (folder / ROWS).open("a") as stream:
+            stream.write(encode_row({**row, "episode": 7}))
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    results = Results(folder, HEADER)
+    results.close()
+    assert [key[2] for key in results.rows] == [0, 2, 7]
+
+
+def test_a_write_in_pieces_is_whole(folder, done, monkeypatch):
+    before, write = (folder / ROWS).read_bytes(), os.write
+    monkeypatch.setattr(os, "write", lambda file, content: write(file, content[:100]))
+    results = Results(folder, HEADER)
+    results.add(done)
+    results.close()
+    assert (folder / ROWS).read_bytes() == 2 * before
 
 
 def test_a_missing_path_is_said(folder):
