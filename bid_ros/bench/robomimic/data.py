@@ -11,8 +11,9 @@ Places are the same in both. So each way is worked out from them, as the simulat
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from bid_ros.bench.robomimic.env import RATE_HZ
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_from_vector, matrix_to_6d, quaternion_from_matrix
 from bid_ros.core.task import Task
+from bid_ros.formats.convert import check_episode
 from bid_ros.formats.robomimic import RobomimicSource
 from bid_ros.recording.dataset import Dataset
 
@@ -83,9 +85,12 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
 
 def _joined(source: RobomimicSource, form: str, task: Task, old: bool) -> Dataset:
     about = TASKS[task.name]
+    whole = source.contents
+    contents = replace(whole, columns=tuple(column for column in whole.columns if column.name in about.observed))
     seen: list[dict[str, Array]] = []
     actions: list[Array] = []
     for number, episode in enumerate(source.episodes(names=set(about.observed))):
+        check_episode(contents, episode, number)
         shown = {name: episode.observations[name].astype(np.float64) for name in about.observed}
         if old:
             shown["object"] = shown["object"][:, list(about.columns_14)]
@@ -188,9 +193,7 @@ def _check_made(path: Path, task: RobomimicTask) -> tuple[str, bool]:
         raise RecordingError(
             f"robomimic data {path} was made with robosuite {version}; valid are {' and '.join(VERSIONS)}"
         )
-    controller = settings.get("controller_configs")
-    controller = controller if isinstance(controller, dict) else {}
-    arm = dict(controller.get("body_parts", {})).get("right", controller)  # of version 1.5, or of 1.4
+    arm = _controller(settings)
     if (kind := arm.get("type")) != CONTROLLER:
         raise RecordingError(f"robomimic data {path}: its controller is '{kind}'; valid is {CONTROLLER}")
     absolute = arm.get("input_type") == "absolute" or arm.get("control_delta") is False
@@ -201,5 +204,30 @@ def _check_made(path: Path, task: RobomimicTask) -> tuple[str, bool]:
         raise RecordingError(
             f"robomimic data {path}: its poses are in the frame of each arm's base; valid is the world's"
         )
+    if not absolute:
+        _check_steps(path, arm)
     form = ABSOLUTE if absolute else BASE_STEPS if of_base else STEPS
     return form, old
+
+
+def _controller(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a file says of the arm's controller, in the form of version 1.5 or 1.4; empty: nothing."""
+    found: Any = settings.get("controller_configs")
+    parts = found.get("body_parts") if isinstance(found, dict) else None
+    arm = parts.get("right", found) if isinstance(parts, dict) else found
+    return arm if isinstance(arm, dict) else {}
+
+
+def _check_steps(path: Path, arm: Mapping[str, Any]) -> None:
+    """Raise RecordingError if a file says that an action of 1 moves farther, or less far, than :data:`STEP_M`."""
+    most = np.array([STEP_M] * 3 + [STEP_RAD] * 3)
+    for name, valid in (("input_max", 1.0), ("input_min", -1.0), ("output_max", most), ("output_min", -most)):
+        said = arm.get(name)
+        try:
+            same = said is None or np.allclose(np.asarray(said, dtype=np.float64), valid)
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise RecordingError(
+                f"robomimic data {path}: its controller's {name} is {said}; valid is {np.asarray(valid).tolist()}"
+            )

@@ -238,6 +238,29 @@ def no_settings(file):
     del file["data"].attrs["env_args"]
 
 
+def with_controller(found):
+    about = settings()
+    about["env_kwargs"]["controller_configs"] = found
+    return about
+
+
+def shifted(file):
+    """A row of actions moves from one demonstration to the other: as many as before."""
+    for number, rows in enumerate((5, 3)):
+        del file[f"data/demo_{number}/actions"]
+        file[f"data/demo_{number}/actions"] = np.zeros((rows, 7))
+
+
+def no_number(file):
+    file["data/demo_1/obs/robot0_eef_pos"][2, 0] = np.nan
+
+
+def words(file):
+    for number in range(2):
+        del file[f"data/demo_{number}/actions"]
+        file[f"data/demo_{number}/actions"] = np.full((4, 7), b"x")
+
+
 @pytest.mark.parametrize(
     ("about", "change", "said"),
     [
@@ -253,6 +276,13 @@ def no_settings(file):
             "in demo 1 'object' does not hold the vector from tool to cube where it is expected",
         ),
         (settings(), no_settings, "does not say what made it"),
+        (settings(output_max=[0.1] * 6), None, r"output_max is \[0.1, .*; valid is \[0.05, .*0.5\]"),
+        (settings(input_min="none"), None, "input_min is none; valid is -1.0"),
+        (with_controller({"body_parts": {"right": "OSC"}}), None, "controller is 'None'; valid is OSC_POSE"),
+        (with_controller({"body_parts": ["OSC"]}), None, "controller is 'None'; valid is OSC_POSE"),
+        (settings(), shifted, "episode 0: 'actions' has 5 rows; valid is 4, one for each row"),
+        (settings(), no_number, "episode 1: 'obs/robot0_eef_pos' is nan in row 2"),
+        (settings(), words, "episode 0: 'actions' is .S1; valid are numbers"),
     ],
 )
 def test_another_file_is_refused(tmp_path, task, about, change, said):
