@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,28 +15,34 @@ from bid_ros.recording.dataset import Dataset
 
 HUMAN: Final = "human"
 """The label of demonstrations by people."""
+ENDS: Final = "episode_ends"
 
 
-def read_arrays(path: Path, what: str, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of these names in an npz file; shapes are not checked. No pickle is read.
+def read_arrays(path: Path, what: str, columns: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
+    """Return arrays of an npz file. No pickle is read.
 
     Args:
         path: of the file.
         what: it holds, the subject of each sentence, such as ``Push-T data``.
-        names: of the arrays that are needed.
+        columns: shape of a row, by the name of each array that is needed; :data:`ENDS` has whole numbers.
 
     Raises:
-        RecordingError: the file is missing or damaged, or lacks an array.
+        RecordingError: the file is missing or damaged, lacks an array, or has one of another shape or of no numbers.
     """
     if not path.is_file():
         raise RecordingError(f"{what} {path} does not exist")
     try:
         with np.load(path, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in names if name in content.files}
+            arrays = {name: content[name] for name in columns if name in content.files}
     except (OSError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise RecordingError(f"{what} {path} is damaged or of another kind: {error}") from error
-    if missing := next((name for name in names if name not in arrays), ""):
-        raise RecordingError(f"{what} {path} lacks '{missing}'; needed are {', '.join(names)}")
+    if missing := next((name for name in columns if name not in arrays), ""):
+        raise RecordingError(f"{what} {path} lacks '{missing}'; needed are {', '.join(columns)}")
+    for name, shape in columns.items():
+        array, kinds = arrays[name], "iu" if name == ENDS else "fiu"
+        if array.ndim != 1 + len(shape) or array.shape[1:] != shape or array.dtype.kind not in kinds:
+            found = f"{what} {path}: '{name}' is {array.dtype} {array.shape}"
+            raise RecordingError(f"{found}; valid are {'whole ' if kinds == 'iu' else ''}numbers in rows of {shape}")
     return arrays
 
 

@@ -1,19 +1,18 @@
 """The human demonstrations of Adroit's door for training."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bid_ros.bench.demonstrations import as_dataset, read_arrays
+from bid_ros.bench.demonstrations import ENDS, as_dataset, read_arrays
 from bid_ros.bench.door.env import ACTUATORS, features
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.recording.dataset import Dataset
 
 RATE_HZ: Final = 25.0
-COLUMNS: Final = {"observation": (39,), "action": (ACTUATORS,), "episode_ends": ()}  # of each array that is read
+COLUMNS: Final = {"observation": (39,), "action": (ACTUATORS,), ENDS: ()}  # of each array that is read
 
 
 def human_dataset(path: str | Path, task: Task) -> Dataset:
@@ -30,10 +29,10 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
         RecordingError: the file is missing, damaged or of another kind, or ``task`` asks for something else.
     """
     path = Path(path)
-    arrays = _read(path)
+    arrays = read_arrays(path, "door data", COLUMNS)
     if task.rate_hz != RATE_HZ:
         raise RecordingError(f"door data has {RATE_HZ:g} rows a second; task '{task.name}' has {task.rate_hz:g}")
-    shown, ends = arrays["observation"].astype(np.float64), arrays["episode_ends"].astype(np.int64)
+    shown, ends = arrays["observation"].astype(np.float64), arrays[ENDS].astype(np.int64)
     try:
         actions = np.clip(arrays["action"].astype(np.float64), -1.0, 1.0)
         dataset = as_dataset(task, features(shown), actions, ends, np.arange(len(shown), dtype=np.int64))
@@ -41,12 +40,3 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
     except RecordingError as error:
         raise RecordingError(f"door data {path}: {error}") from error
     return dataset
-
-
-def _read(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays that are needed, of the right number of columns and all numbers."""
-    arrays = read_arrays(path, "door data", COLUMNS)
-    for name, columns in COLUMNS.items():
-        if arrays[name].shape[1:] != columns or arrays[name].dtype.kind not in "fiu":
-            raise RecordingError(f"door data {path}: '{name}' is {arrays[name].shape}; valid are rows of {columns}")
-    return arrays

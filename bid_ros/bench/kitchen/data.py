@@ -102,7 +102,7 @@ def _of_arrays(path: Path) -> Iterator[tuple[Array, Array]]:
 
 def _begins_each(exists: NDArray[np.bool_]) -> bool:
     """Return whether every row is true from its start on, and false after that."""
-    return bool(exists[:, 0].all() and (exists[:, 1:] <= exists[:, :-1]).all())
+    return bool(exists[:, :1].all() and (exists[:, 1:] <= exists[:, :-1]).all())
 
 
 def _load(path: Path) -> NDArray[Any]:

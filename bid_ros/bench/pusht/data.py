@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.bench.demonstrations import as_dataset, read_arrays
+from bid_ros.bench.demonstrations import ENDS, as_dataset, read_arrays
 from bid_ros.bench.pusht.env import PushTState, keypoints
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
@@ -15,7 +15,7 @@ from bid_ros.recording.dataset import Dataset
 Array = NDArray[np.float64]
 
 RATE_HZ: Final = 10.0
-COLUMNS: Final = {"state": (5,), "action": (2,), "episode_ends": ()}  # of each array that is read
+COLUMNS: Final = {"state": (5,), "action": (2,), ENDS: ()}  # of each array that is read
 
 
 def observation_values(state: PushTState) -> dict[str, Array]:
@@ -47,7 +47,7 @@ def human_dataset(path: str | Path, task: Task) -> Dataset:
     arrays = _read(path)
     if task.rate_hz != RATE_HZ:
         raise RecordingError(f"Push-T data has {RATE_HZ:g} rows a second; task '{task.name}' has {task.rate_hz:g}")
-    state, ends = arrays["state"].astype(np.float64), arrays["episode_ends"].astype(np.int64)
+    state, ends = arrays["state"].astype(np.float64), arrays[ENDS].astype(np.int64)
     try:
         seen, actions = _features(state[:, :2], keypoints(state[:, 2:5])), arrays["action"].astype(np.float64)
         dataset = as_dataset(task, seen, actions, ends, np.arange(len(state), dtype=np.int64))
@@ -63,13 +63,8 @@ def _features(agent: Array, points: Array) -> dict[str, Array]:
 
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays that are needed, of the right number of columns and all numbers."""
+    """Return the arrays that are needed, with states that are finite."""
     arrays = read_arrays(path, "Push-T data", COLUMNS)
-    for name, columns in COLUMNS.items():
-        array, kinds = arrays[name], "iu" if name == "episode_ends" else "fiu"
-        if array.ndim != 1 + len(columns) or array.shape[1:] != columns or array.dtype.kind not in kinds:
-            found = f"Push-T data {path}: '{name}' is {array.dtype} {array.shape}"
-            raise RecordingError(f"{found}; valid are {'whole ' if kinds == 'iu' else ''}numbers in rows of {columns}")
     if not np.isfinite(arrays["state"]).all():
         row = int((~np.isfinite(arrays["state"]).all(axis=1)).argmax())
         raise RecordingError(f"Push-T data {path}: 'state' is not finite in row {row}")

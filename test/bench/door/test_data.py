@@ -56,9 +56,14 @@ def test_the_published_demonstrations(task, tmp_path, capsys):
         (lambda content: content.pop("action"), "lacks 'action'; needed are observation, action, episode_ends"),
         (
             lambda content: content.update(observation=np.zeros((9, 38))),
-            r"'observation' is \(9, 38\); valid are rows of",
+            r"'observation' is float64 \(9, 38\); valid are numbers in rows of",
         ),
         (lambda content: content["action"].__setitem__((3, 2), np.nan), "not finite"),
+        (lambda content: content.update(episode_ends=np.array(9)), r"'episode_ends' is int64 \(\); valid are whole"),
+        (
+            lambda content: content.update(episode_ends=np.array([3.7, 9.0])),
+            "'episode_ends' is float64 .*; valid are whole",
+        ),
     ],
 )
 def test_another_file_is_refused(tmp_path, task, change, said):

@@ -121,6 +121,7 @@ def test_a_log_that_is_no_more_than_a_beginning_is_refused(tmp_path, task):
         (lambda content: content[MASK].__setitem__((1, 0), 0), "existence_mask.npy has gaps"),
         (lambda content: content[ACTIONS].__setitem__((1, 0, 3), np.nan), "not finite"),
         (lambda content: content.update({name: content[name][:, :0] for name in content}), "there is no episode"),
+        (lambda content: content.update({name: content[name][:0] for name in content}), r"episode_ends is \[0, 0\]"),
     ],
 )
 def test_other_arrays_are_refused(tmp_path, task, change, said):
