@@ -44,7 +44,7 @@ def add_parser(verbs: Any) -> None:
     )
     names = f"pusht, pusht_history, door, {KITCHEN} or {', '.join(TASKS)} (default pusht)"
     data.add_argument("--task", default=PUSHT, help=names)
-    data.add_argument("-o", "--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
+    data.add_argument("-o", "--out", default="", help="file to write (default data/TASK.npz)")
     data.set_defaults(run=run_data)
 
 
@@ -179,7 +179,8 @@ def run_data(options: argparse.Namespace) -> int:
     from bid_ros.bench.pusht import data as pusht
     from bid_ros.bench.robomimic import data as robomimic
 
-    out, task = Path(options.out), load_task(task_path(options.task))
+    task = load_task(task_path(options.task))
+    out = Path(options.out or f"data/{task.name}.npz")
     readers = {DOOR: door, KITCHEN: kitchen, **dict.fromkeys(TASKS, robomimic)}
     dataset = readers.get(task.name, pusht).human_dataset(options.file, task)
     dataset.save(out)

@@ -73,6 +73,15 @@ def test_another_file_is_refused(tmp_path, task, change, said):
         human_dataset(write(tmp_path / "human.npz", content), task)
 
 
+def test_a_data_set_of_another_task_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "pusht.npz").write_bytes(b"Push-T")
+    assert main(["bench", "data", str(write(tmp_path / "human.npz", arrays())), "--task", "door"]) == 0
+    assert (tmp_path / "data" / "pusht.npz").read_bytes() == b"Push-T"
+    assert (tmp_path / "data" / "door.npz").exists()
+
+
 def test_a_task_of_another_rate_is_refused(tmp_path, root):
     with pytest.raises(RecordingError, match="door data has 25 rows a second; task 'pusht' has 10"):
         human_dataset(write(tmp_path / "human.npz", arrays()), load_task(root / "config" / "pusht.yaml"))
