@@ -88,7 +88,6 @@ class _Decided:
         chunks: ``(W, S, K, D)`` executable rows, task units.
         rows: ``(W,)`` row of the data set.
         ahead: ``(W,)`` how many later windows of the same episode there are.
-        owners: ``(W,)`` episode of each window.
     """
 
     encoded: Floats
@@ -96,7 +95,6 @@ class _Decided:
     chunks: NDArray[np.float64]
     rows: NDArray[np.int64]
     ahead: NDArray[np.int64]
-    owners: NDArray[np.int64]
 
 
 class CorrectionNetwork(nn.Module):  # type: ignore[misc]
@@ -145,12 +143,18 @@ def train_correction(
     dataset.validate(task)
     _check_out(Path(out))
     torch.manual_seed(config.seed)
-    found = _decide(bundle, dataset, task, config, progress)
+    # An episode that is cut off early has no window.
+    windows = window_rows(dataset.episode_ends, dataset.truncated, task.observation_steps, task.horizon)
+    whole, owners = np.unique(windows[1], return_inverse=True)
+    if len(whole) < 2:
+        raise BidError(
+            f"the data set has {len(whole)} episodes with a whole window of {task.horizon} rows; valid are 2 or more, "
+            "as one is held out"
+        )
+    found = _decide(bundle, dataset, task, windows[0], owners, config, progress)
     pairs = _Pairs(found, dataset, bundle, task)
-    held = held_out_episodes(len(dataset.episode_ends), config.validation_share, config.seed)[found.owners]
+    held = held_out_episodes(len(whole), config.validation_share, config.seed)[owners]
     training, validation = np.flatnonzero(~held), np.flatnonzero(held)
-    if not len(training) or not len(validation):
-        raise BidError(f"the data set has {dataset.episodes} episodes; valid are 2 or more, as one is held out")
     network = CorrectionNetwork(found.encoded.shape[2], task.action_dim, config.width)
     _train(network, pairs, training, config, progress)
     before, after = _errors(network, pairs, validation)
@@ -172,10 +176,17 @@ def _check_out(out: Path) -> None:
         raise BidError(f"{out} holds something else than a correction head; valid is a new folder, or that of a head")
 
 
-def _decide(bundle: Bundle, dataset: Dataset, task: Task, config: CorrectionConfig, progress: bool) -> _Decided:
-    """Let the policy decide on every step of the demonstrations."""
+def _decide(
+    bundle: Bundle,
+    dataset: Dataset,
+    task: Task,
+    windows: NDArray[np.int64],
+    owners: NDArray[np.int64],
+    config: CorrectionConfig,
+    progress: bool,
+) -> _Decided:
+    """Let the policy decide on every step of the demonstrations: windows ``(W, H)``, each with its owner, ascending."""
     policy, past, rng = DiffusionPolicy(bundle, task), task.observation_steps - 1, np.random.default_rng(config.seed)
-    windows, owners = window_rows(dataset.episode_ends, dataset.truncated, task.observation_steps, task.horizon)
     seen, rows = windows[:, : task.observation_steps], windows[:, past]
     recorded, anchors, chunks = [], [], []
     bar = tqdm(seen, desc="decisions", disable=not progress, unit="step", mininterval=0.5, file=sys.stderr)
@@ -186,13 +197,12 @@ def _decide(bundle: Bundle, dataset: Dataset, task: Task, config: CorrectionConf
         recorded.append(condition.strong)
         anchors.append(condition.anchor)
         chunks.append(strong[:, past:])
-    last = np.array([np.flatnonzero(owners == owner)[-1] for owner in range(len(dataset.episode_ends))])
-    ahead = last[owners] - np.arange(len(owners))
+    ahead = np.searchsorted(owners, owners, side="right") - 1 - np.arange(len(owners))
     encoder = bundle_networks(bundle, task)["strong"].encoder
     data = TrainingData(dataset, task, bundle.action_reference, bundle)
     augmented = encode_windows(encoder, data, training_of(bundle), recorded=False)[0].numpy()
     encoded = np.concatenate([np.concatenate(recorded)[None], augmented])
-    return _Decided(encoded, np.array(anchors), np.array(chunks), rows, ahead, owners)
+    return _Decided(encoded, np.array(anchors), np.array(chunks), rows, ahead)
 
 
 class _Pairs:

@@ -17,6 +17,7 @@ from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.correction import ABOUT, GRAPH, Correction
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
+from bid_ros.recording.dataset import joined
 
 QUICK = CorrectionConfig(steps=300, batch=64, samples=2, width=64, learning_rate=3e-3)
 
@@ -92,8 +93,23 @@ def test_a_head_that_is_there_is_replaced_and_nothing_else(head, exported, make_
 
 def test_a_single_episode_is_too_few(exported, make_task, make_dataset, tmp_path):
     task = make_task()
-    with pytest.raises(BidError, match="has 1 episodes; valid are 2 or more"):
+    with pytest.raises(BidError, match="has 1 episodes with a whole window of 8 rows; valid are 2 or more"):
         train_correction(exported, make_dataset(task, episodes=1), task, tmp_path, QUICK, progress=False)
+
+
+def test_an_episode_that_is_cut_off_before_its_first_window_is_left_out(exported, make_task, make_dataset, tmp_path):
+    task, quick = make_task(), replace(QUICK, steps=2)
+    whole = make_dataset(task, episodes=2)
+    short = make_dataset(task, episodes=1, rows=3)
+    cut = replace(joined([short, whole]), truncated=np.array([True, False, False]))
+    first, second = (
+        train_correction(exported, data, task, tmp_path / str(data.episodes), quick, progress=False)
+        for data in (whole, cut)
+    )
+    assert (first.before, first.after) == (second.before, second.after)
+    lonely = replace(joined([short, make_dataset(task, episodes=1)]), truncated=np.array([True, False]))
+    with pytest.raises(BidError, match="has 1 episodes with a whole window"):
+        train_correction(exported, lonely, task, tmp_path / "lonely", quick, progress=False)
 
 
 def test_a_policy_that_knows_of_delays_gets_no_head(make_task, make_dataset, make_config, tmp_path):
