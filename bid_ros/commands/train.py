@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,8 @@ from bid_ros.core.settings import parse_settings
 
 OPTIONS: Final = ("steps", "weak_steps", "batch", "seed", "device")
 FLOW: Final = "flow"
+FAMILIES: Final = {"diffusion": "diffusion", FLOW: "diffusion", "vqbet": "vqbet", "act": "act"}
+"""The section of the settings that each family reads."""
 FLOW_STEPS: Final = 5  # of Euler; a divisor of the training's 100 levels
 EPILOG: Final = """settings, each with its default:
   network.widths=[32,64,128]   channels of the denoiser per level
@@ -116,6 +118,8 @@ def given_settings(texts: Sequence[str], options: Collection[str]) -> dict[str, 
             place = place.setdefault(section, {})
             if not isinstance(place, dict):
                 raise BidError(f"--set gives {section} a value and {name} too; valid is one of them")
+        if last in place:
+            raise BidError(f"--set gives {name} twice; valid is once")
         place[last] = _value(value)
     return found
 
@@ -133,6 +137,8 @@ def run_train(options: argparse.Namespace) -> int:
     from bid_ros.learning import TrainConfig, train
 
     given = given_settings(options.settings, (*OPTIONS, "family"))
+    _check_family(options.family, given)
+    named_sections = {section: values for section, values in given.items() if section in FAMILIES.values()}
     named = {name: getattr(options, name) for name in OPTIONS} | {"family": options.family}
     if options.family == FLOW:
         # A flow is a diffusion policy but for what is noised and sampled.
@@ -142,11 +148,32 @@ def run_train(options: argparse.Namespace) -> int:
         delays = {"simulated_delay": options.simulated_delay, "roll_forward": options.roll_forward}
         given["diffusion"] = {**given.get("diffusion", {}), **delays}
     config = parse_settings(TrainConfig, named | given, "bid train")
+    _check_read(options.family, named_sections)
     dataset, task = load_training_data(options.dataset, options.task)
     result = train(config, dataset, Path(options.out), task)
     if options.json:
         print(json.dumps({**vars(result), "out": str(result.out)}))
     return 0
+
+
+def _check_family(family: str, given: Mapping[str, Any]) -> None:
+    """Raise BidError if there is no such family, or ``--set`` gives its section a value."""
+    if family not in FAMILIES:
+        raise BidError(f"--family is '{family}'; valid is one of {', '.join(FAMILIES)}")
+    for section in sorted(given.keys() & set(FAMILIES.values())):
+        if not isinstance(given[section], dict):
+            raise BidError(f"--set gives {section} the value {given[section]}; valid are its settings, {section}.NAME")
+
+
+def _check_read(family: str, sections: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise BidError if ``--set`` names what only another family reads."""
+    for section, values in sections.items():
+        if section != FAMILIES[family]:
+            valid = " or ".join(name for name, its in FAMILIES.items() if its == section)
+            raise BidError(
+                f"--set names {section}.{next(iter(values), '')}, which the family {family} does not read; "
+                f"valid is --family {valid}, or to leave it out"
+            )
 
 
 def _flow(given: dict[str, Any]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class RunFolder:
                     "resume with the same, or use another folder"
                 )
         old = asdict(self.config()) if trains else before["config"]
-        told, now = (json.loads(json.dumps(config)) for config in (old, about["config"]))
+        told, now = (_flat(json.loads(json.dumps(config))) for config in (old, about["config"]))
         for name in [key for key in now if key not in FREE]:
             if told.get(name) != now[name]:
                 raise BidError(
@@ -146,6 +146,16 @@ class RunFolder:
             rows = [row for row in rows if row["step"] <= until]
             replace_text(path, "".join(json.dumps(row) + "\n" for row in rows))
         return rows
+
+
+def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return each value of a nested mapping, by its sections and its name."""
+    found: dict[str, Any] = {}
+    for name, value in config.items():
+        found |= (
+            {f"{name}.{key}": item for key, item in _flat(value).items()} if isinstance(value, dict) else {name: value}
+        )
+    return found
 
 
 def command_line() -> str:

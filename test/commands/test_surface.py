@@ -138,10 +138,28 @@ def test_settings_of_a_training_are_named_with_dots(capsys):
         ("network.condition", "--set is 'network.condition'; valid is NAME=VALUE"),
         ("steps=3", "--set names 'steps', which is an option: --steps 3"),
         ("vqbet.offset_codes=all", "vqbet.offset_codes is 'all'"),
+        ("vqbet.codes=8", "--set names vqbet.codes, which the family diffusion does not read; valid is --family vqbet"),
+        ("diffusion=3", "--set gives diffusion the value 3; valid are its settings, diffusion.NAME"),
+        ("network.condition=8 network.condition=9", "--set gives network.condition twice; valid is once"),
     ):
-        assert main(["train", "nowhere.npz", "--set", given]) == 2
+        assert main(["train", "nowhere.npz", "--set", *given.split()]) == 2
         error = capsys.readouterr().err
         assert said in error and error.count("\n") == 1, error
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--family", "best"], "--family is 'best'; valid is one of diffusion, flow, vqbet, act"),
+        (["--family", "flow", "--set", "diffusion=3"], "--set gives diffusion the value 3"),
+        (["--simulated-delay", "2", "--set", "diffusion=3"], "--set gives diffusion the value 3"),
+        (["--family", "act", "--set", "diffusion.prediction=epsilon"], "valid is --family diffusion or flow"),
+    ],
+)
+def test_settings_of_a_family_are_its_own(options, said, capsys):
+    assert main(["train", "nowhere.npz", *options]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
 
 
 def test_tab_completes_verbs_and_options(tmp_path):

@@ -108,6 +108,8 @@ def test_another_configuration_or_data_is_refused(task, dataset, make_dataset, m
     before = (run / "strong.pt").read_bytes()
     with pytest.raises(BidError, match="holds a run with seed 0, not 1; resume with the same configuration"):
         train(make_config(seed=1), dataset, run, task, progress=False)
+    with pytest.raises(BidError, match=r"holds a run with augment.shift 1, not 2; resume"):
+        train(make_config(augment=AugmentConfig(shift=2)), dataset, run, task, progress=False)
     with pytest.raises(BidError, match="holds a run with another data sha256"):
         train(make_config(), make_dataset(task, seed=5), run, task, progress=False)
     assert (run / "strong.pt").read_bytes() == before
