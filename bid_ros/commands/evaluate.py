@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bid_ros.commands.arguments import SYSTEM_HELP, add_decoders
 from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
+from bid_ros.core.files import check_folder
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
 from bid_ros.recording.outcomes import OUTCOMES, SUCCESS
@@ -74,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.recording.files import sentence
 
     decoders = _checked(options)
+    check_folder(Path(options.out))
     task, folder, robot = _task_and_bundle(options)
     bundle = load_bundle(folder, task)
     setup = EvaluationSetup(task, folder, decoders, options.samples, options.seed, options.runtime)
@@ -97,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
     invented = list(getattr(recorded, "invented", ()))
     found = _written(outcome, out, about | {"data": options.data, "invented": invented})
-    print(json.dumps(found) + "\n" if options.json else (out / "evaluation.md").read_text(), end="")
+    print((out / f"evaluation.{'json' if options.json else 'md'}").read_text(), end="\n" if options.json else "")
     for line in _left_out(found["left_out"]):
         print(line, file=sys.stderr)
     if invented:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bid_ros.commands.arguments import ARMS_HELP, POLICY_ARGUMENTS, add_run_arguments, run_arguments
+from bid_ros.core.files import check_folder
 from bid_ros.system.arms import find_arms
 from bid_ros.system.folder import POLICY, find_system
 
@@ -37,6 +38,8 @@ def add_parser(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Rehearse. Return 0."""
+    if options.out:
+        check_folder(Path(options.out))
     if (several := find_arms(options.system)) is not None:
         return _run_arms(several, options)
     from bid_ros.episodes.log import REHEARSAL, RunLog
@@ -83,11 +86,11 @@ def _rehearse(rehearsal: "Rehearsal | ArmsRehearsal", log: "RunLog", moving: flo
         for episode in range(options.episodes):
             result = rehearsal.run(episode, options.seed + episode, moving, log.decoder)
             log.results.append(result)
+            if options.out:  # now, as a person may end it
+                write_run(Path(options.out) / "run.json", log)
             print(f"episode {episode + 1}: {result.outcome} after {result.duration_s:.1f} s", file=sys.stderr)
     finally:
         rehearsal.close()
-    if options.out:
-        write_run(Path(options.out) / "run.json", log)
     print(json.dumps(log.to_dict()) if options.json else format_summary(log))
     return 0
 

@@ -1,8 +1,24 @@
 """Files that are replaced whole: a reader sees the old content or all of the new one."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from bid_ros.core.errors import BidError
+
+
+def check_folder(folder: Path, option: str = "--out") -> None:
+    """Raise BidError if nothing can be written to a folder, there or not. So long work does not end in that error.
+
+    Args:
+        folder: of results.
+        option: that named it.
+    """
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        why = "cannot be written to" if there.is_dir() else "is a file"
+        raise BidError(f"{option} is {folder}, but {there} {why}; valid is a folder, there or to be made")
 
 
 @contextmanager

@@ -199,6 +199,27 @@ def test_the_command_writes_a_run_that_tables_understand(root, task, tmp_path, c
     assert cell["rate"] == cell["successes"]
 
 
+def test_what_was_rehearsed_until_a_person_ended_it_is_kept(task, tmp_path, monkeypatch):
+    rehearsed = Rehearsal.run
+
+    def until_the_second(self, episode, *rest):
+        if episode:
+            raise KeyboardInterrupt
+        return rehearsed(self, episode, *rest)
+
+    monkeypatch.setattr(Rehearsal, "run", until_the_second)
+    bundle = make_tiny_bundle(tmp_path / "bundle", task)
+    arguments = ["--bundle", str(bundle), "--episodes", "2", "--samples", "4", "--out", str(tmp_path)]
+    assert main(["rehearse", "franka_place", *arguments]) == 130
+    assert len(json.loads((tmp_path / "run.json").read_text())["results"]) == 1
+
+
+def test_the_command_refuses_a_file_in_place_of_a_folder(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert main(["rehearse", "franka_place", "--episodes", "1", "--out", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err.endswith("/file is a file; valid is a folder, there or to be made\n")
+
+
 def test_the_command_refuses_no_episode(capsys):
     assert main(["rehearse", "franka_place", "--episodes", "0"]) == 2
     assert "episodes is 0; valid is 1 to 100000" in capsys.readouterr().err

@@ -129,7 +129,7 @@ def test_the_command_writes_a_table_json_a_picture_and_a_page(bundle, data, tmp_
     assert (found["episodes"], found["decisions"], list(found["decoders"])) == (2, 2 * ROWS, ["vanilla", "bid"])
     mean, low, high = found["decoders"]["bid"]["measures"]["error"]
     assert low <= mean <= high
-    assert len(json.loads((out / "evaluation.json").read_text())["by_episode"]) == 2
+    assert found == json.loads((out / "evaluation.json").read_text()) and len(found["by_episode"]) == 2
     assert (out / "evaluation.md").read_text().startswith("2 episodes (2 unknown), 18 decisions of each decoder")
     assert (out / "evaluation.png").stat().st_size > 5000
     assert "2 episodes x 2 decoders" in said.err
@@ -147,6 +147,7 @@ def test_the_command_writes_a_table_json_a_picture_and_a_page(bundle, data, tmp_
         ("franka_place", ["--episodes", "-1"], "--episodes is -1; valid is 0 or more"),
         ("franka_place", ["--seed", "-1"], "--seed is -1; valid is 0 or more"),
         ("franka_place", ["--workers", "0"], "workers is 0; valid is 1 to 1024"),
+        ("franka_place", ["--out", __file__], "test_evaluate.py is a file; valid is a folder"),
         ("franka_place", ["--decoder", "bid:agreement=0.3"], "decides at every row; valid is one without agreement"),
         ("nowhere", [], "valid are a system's folder, franka_place, ur5_pick, a task file, or pusht"),
     ],
