@@ -97,10 +97,11 @@ def run(options: argparse.Namespace) -> int:
         "robot": robot,
     }
     about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
+    about |= {"read_otherwise": list(source.contents.notes)}
     invented = list(getattr(recorded, "invented", ()))
     found = _written(outcome, out, about | {"data": options.data, "invented": invented})
     print((out / f"evaluation.{'json' if options.json else 'md'}").read_text(), end="\n" if options.json else "")
-    for line in _left_out(found["left_out"]):
+    for line in (*found["read_otherwise"], *_left_out(found["left_out"])):
         print(line, file=sys.stderr)
     if invented:
         print(f"{options.data}: {sentence(invented)}", file=sys.stderr)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from evaluated_data import ROWS, TASK, dataset
+from shared_files import shared_file
 from tiny_act import make_tiny_act
 from tiny_bundle import make_tiny_bundle
 
@@ -15,6 +16,7 @@ from bid_ros.cli import main
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.observation import History
 from bid_ros.core.settings import parse_settings
+from bid_ros.core.task import load_task
 from bid_ros.evaluation.evaluate import Evaluation, episode_key, observed
 from bid_ros.evaluation.measures import MEASURES
 from bid_ros.formats import mapped, open_source
@@ -138,6 +140,16 @@ def test_the_command_writes_a_table_json_a_picture_and_a_page(bundle, data, tmp_
     said = capsys.readouterr()
     assert "1 episodes x 2 decoders" in said.err
     assert "1 episodes from an earlier run" in said.err
+
+
+def test_rows_that_are_resampled_are_said(tmp_path, capsys):
+    data, task = shared_file("cases", "c02_timestamps_20hz_info_10hz"), shared_file("cases", "odd.task.yaml")
+    bundle = make_tiny_bundle(tmp_path / "bundle", load_task(task))
+    command = ["evaluate", str(task), str(data), "--bundle", str(bundle), "--decoder", "vanilla", "--runtime", "onnx"]
+    assert main([*command, "--out", str(tmp_path / "out"), "--json"]) == 0
+    said = capsys.readouterr()
+    sentence = "are not 1/10 s apart by their timestamp, as fps says: resampled, 28 of 55 rows are taken"
+    assert sentence in said.err and sentence in json.loads(said.out)["read_otherwise"][0]
 
 
 @pytest.mark.parametrize(
