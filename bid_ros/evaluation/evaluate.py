@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.publishable import publishable_rows
 from bid_ros.policy.registry import drawn_samples, load_policy
 from bid_ros.safety.screen import Screen
-
-SMALLEST_SPREAD: Final = 1e-6
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class Evaluation:
         for name in decoders:
             _check_horizon(name)
         self._task, self._history = task, bundle.history(task)
-        self._scale = Scale(np.maximum(np.asarray(bundle.action_spread, dtype=np.float64), SMALLEST_SPREAD))
+        self._scale = Scale(np.asarray(bundle.action_spread, dtype=np.float64))
         self._policy = SharedPolicy(policy, drawn_samples(bundle, samples), seed)
         self._screen, self._instruct = Screen(task), policy.capabilities.instruct
         self._makers = {

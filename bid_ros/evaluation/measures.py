@@ -8,6 +8,7 @@ import numpy as np
 from bid_ros.bench.smoothness import SWITCH_SHARE
 from bid_ros.core.rotation import Array
 from bid_ros.decoding.criteria import backward_coherence, pair_distances, smallest_sum
+from bid_ros.decoding.decoder_config import SMALLEST_SPREAD
 
 COVERED: Final = 0.25  # spreads
 DECAY: Final = 0.5  # rho: weight of a step of the backward loss relative to the one before it
@@ -40,14 +41,16 @@ class Scale:
     """Makes distances of actions comparable: divides each value by its spread in the training data.
 
     Attributes:
-        spread: ``(D,)``, positive.
+        spread: ``(D,)``, not negative. A value that did not vary has no unit, so it does not count.
     """
 
     spread: Array
 
     def scaled(self, actions: Array) -> Array:
         """Return actions ``(..., D)`` such that their Euclidean distance is the root mean square over D, in spreads."""
-        return np.asarray(actions / (self.spread * np.sqrt(len(self.spread))))
+        varied = self.spread > SMALLEST_SPREAD
+        unit = np.where(varied, self.spread * np.sqrt(max(1, int(varied.sum()))), np.inf)
+        return np.asarray(actions / unit)
 
     def distances(self, first: Array, second: Array) -> Array:
         """Return the distance of actions ``(..., D)`` and ``(..., D)``: root mean square over D, in spreads."""
@@ -108,7 +111,7 @@ class JudgedDecision:
                 "random": float(apart.mean()),
                 "best": nearest,
                 "covered": float(nearest < COVERED),
-                "spread": float(np.sqrt(np.mean((samples.std(axis=0) / self._scale.spread) ** 2))),
+                "spread": float(np.sqrt((self._scale.scaled(samples.std(axis=0)) ** 2).sum(axis=1).mean())),
                 **strategies(self._scale.scaled(samples)),
             }
         return self._known[key]

@@ -46,6 +46,18 @@ def test_distances_are_in_spreads_over_all_values():
     assert found["spread"] == pytest.approx(found["error"] / 2)
 
 
+def test_a_value_that_did_not_vary_in_training_does_not_count():
+    scale = Scale(np.array([1.0, 0.0, 2.0]))
+    rows = np.array([[0.3, 5.0, 0.8]] * 4)
+    moment = JudgedDecision(scale, np.zeros((4, 3)), np.stack([rows, -rows]), None)
+    found, _ = moment.judged(rows, np.stack([rows, 0 * rows]), None, TIMES)
+    assert found["error"] == pytest.approx(np.sqrt((0.09 + 0.16) / 2))
+    assert found["spread"] == pytest.approx(found["error"] / 2)
+    assert found["modes"] == 2.0 and np.isfinite(found["forward"])
+    apart = rows + np.array([0.0, 1e-3, 0.0])
+    assert moment.of_samples(np.stack([rows, apart]))["modes"] == 1.0
+
+
 def test_near_the_end_only_the_rows_that_were_done_count():
     chosen = np.array([[0.0, 0.0], [5.0, 0.0], [9.0, 0.0]])
     found, errors = judged(chosen, chosen[None], np.zeros((1, 2)))
