@@ -3,15 +3,17 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bid_ros.bench.diagnostic.experiment import HORIZONS, NOISES, READINGS, DiagnosticReading, run
+from bid_ros.bench.diagnostic.experiment import HORIZONS, NOISES, READINGS, DiagnosticReading, reading_for, run
 from bid_ros.bench.diagnostic.process import COUNTS, DISTANCES
 from bid_ros.bench.diagnostic.report import draw_histograms, markdown, numbers
 from bid_ros.commands.arguments import add_list
 from bid_ros.core.errors import BidError
+from bid_ros.core.files import check_folder
 
 DESCRIPTION = """\
 A demonstrator walks from s0 to s10 and pauses in s5; a forward move fails with the noise's probability. Learners copy
@@ -53,13 +55,13 @@ def run_diagnostic(options: argparse.Namespace) -> int:
     """Run the experiment, write ``diagnostic.json``, ``diagnostic.md`` and the histograms, print the table."""
     if options.seed < 0:
         raise BidError(f"--seed is {options.seed}; valid is a whole number of at least 0")
-    reading = _reading(options)
+    out, reading = Path(options.out), _reading(options)
+    check_folder(out)
     counts = options.episodes, options.repeats, options.seed
     result = run(reading, options.noise, options.action_horizon, *counts, progress=_progress)
-    out = Path(options.out)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"reading": _name(reading), **numbers(result)}, indent=1) + "\n"
+        text = json.dumps({"reading": _name(reading, options.noise), **numbers(result)}, indent=1) + "\n"
         (out / "diagnostic.json").write_text(text)
         (out / "diagnostic.md").write_text(markdown(result))
         pictures = draw_histograms(result, out)
@@ -72,11 +74,14 @@ def run_diagnostic(options: argparse.Namespace) -> int:
 
 def _reading(options: argparse.Namespace) -> DiagnosticReading:
     named = {"pauses": options.pause, "steps": options.steps, "count": options.count, "distance": options.distance}
-    return replace(READINGS[options.reading], **{name: value for name, value in named.items() if value is not None})
+    given = {name: value for name, value in named.items() if value is not None}
+    own = READINGS[options.reading] if options.pause else reading_for(options.reading, options.noise)
+    return replace(own, **given)
 
 
-def _name(reading: DiagnosticReading) -> str:
-    return next((name for name, named in READINGS.items() if named == reading), "custom")
+def _name(reading: DiagnosticReading, noises: Sequence[float]) -> str:
+    usual = set(noises) <= set(NOISES)
+    return next((name for name in READINGS if usual and reading_for(name, noises) == reading), "custom")
 
 
 def _progress(done: int, total: int) -> None:

@@ -40,6 +40,14 @@ def test_it_writes_numbers_table_and_histograms(tmp_path, capsys):
     assert all(sum(cell["learner"]) == pytest.approx(1) for cell in data["cells"])
 
 
+@pytest.mark.parametrize("noises", ["0.4,0", "0,0.4"])
+def test_a_noise_level_has_its_own_pause(tmp_path, capsys, noises):
+    bench(*FAST, "--noise", noises, "--action-horizon", "1", "--json", "--out", str(tmp_path))
+    data = json.loads(capsys.readouterr().out)
+    assert data["reading"] == "fitted"
+    assert {cell["noise"]: cell["pause"] for cell in data["cells"]} == {0.0: 4, 0.4: 2}
+
+
 def test_the_same_seed_writes_the_same_file(tmp_path, capsys):
     texts = []
     for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
@@ -72,7 +80,9 @@ def test_options_change_the_reading(tmp_path, capsys):
 
 def test_bad_input_is_one_sentence(tmp_path, capsys):
     with pytest.raises(BidError, match="there are 3 pauses; valid is 1 or one for each of 2 noise levels"):
-        bench(*FAST, "--out", str(tmp_path))
+        bench(*FAST, "--pause", "4,2,2", "--out", str(tmp_path))
+    with pytest.raises(BidError, match=r"'fitted' has no pause for noise 0\.3; valid are 0, 0.2, 0.4, or --pause too"):
+        bench(*FAST, "--noise", "0.3", "--out", str(tmp_path))
     with pytest.raises(BidError, match="--seed is -1"):
         bench(*FAST, "--seed", "-1", "--out", str(tmp_path))
     with pytest.raises(BidError, match="--action-horizon is '1,x'; valid is a comma list of numbers"):
@@ -81,5 +91,5 @@ def test_bad_input_is_one_sentence(tmp_path, capsys):
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(BidError, match="cannot write the results to"):
+    with pytest.raises(BidError, match="file is a file; valid is a folder"):
         bench(*FAST, "--reading", "text", "--out", str(tmp_path / "file" / "below"))

@@ -1,7 +1,7 @@
 """All cells of the experiment: noise levels times action horizons, repeated with independent random numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final, Literal
 
 import numpy as np
@@ -47,6 +47,23 @@ READINGS: Final[Mapping[str, DiagnosticReading]] = {
     # The same with rollouts that end early, as far as the published best horizons need it.
     "fitted": DiagnosticReading((4, 2, 2), 11, "stay-s5", "wasserstein"),
 }
+
+
+def reading_for(name: str, noises: Sequence[float]) -> DiagnosticReading:
+    """Return a reading of :data:`READINGS` with the pauses of these noise levels, those of :data:`NOISES`.
+
+    Raises:
+        BidError: it has a pause for each of these, and none for another one.
+    """
+    reading = READINGS[name]
+    if len(reading.pauses) == 1:
+        return reading
+    pauses = dict(zip(NOISES, reading.pauses, strict=True))
+    for noise in noises:
+        if noise not in pauses:
+            known = ", ".join(f"{item:g}" for item in NOISES)
+            raise BidError(f"reading '{name}' has no pause for noise {noise:g}; valid are {known}, or --pause too")
+    return replace(reading, pauses=tuple(pauses[noise] for noise in noises))
 
 
 @dataclass(frozen=True, eq=False)
