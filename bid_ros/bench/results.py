@@ -165,6 +165,8 @@ def write_parquet(folder: str | Path, rows: Mapping[Key, Mapping[str, Any]]) -> 
     except ImportError:
         return None
     flat = [{**row["cell"], **{name: value for name, value in row.items() if name != "cell"}} for row in rows.values()]
+    names = dict.fromkeys(name for row in flat for name in row)  # the first row may be older than a setting
+    flat = [{name: row.get(name) for name in names} for row in flat]
     path = Path(folder) / "episodes.parquet"
     with replacing(path) as part:
         parquet.write_table(Table.from_pylist(flat), str(part))

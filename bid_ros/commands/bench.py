@@ -15,6 +15,7 @@ from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
 from bid_ros.commands.tasks import task_of, task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import check_extra
+from bid_ros.core.files import check_folder
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
 from bid_ros.decoding import TERMS, VARIANTS, DecoderConfig, decoder_names
@@ -107,6 +108,8 @@ def run_scene(options: argparse.Namespace) -> int:
         if name != PUSHT and any(values := getattr(options, setting)):
             said = ", ".join(map(str, values))
             raise BidError(f"{name}: {setting} is {said}; valid is 0: only Push-T's block {moves}")
+    out = Path(options.out or f"runs/{name}")
+    check_folder(out)
     pool = WorkerPool(options.workers, options.ray)
     scene = SCENES[name]()
     scene.make(0.0)  # its simulator may be missing: before long work, as whoever makes that gets the rest with it
@@ -121,7 +124,6 @@ def run_scene(options: argparse.Namespace) -> int:
     plan = BenchPlan(options.episodes, options.seeds, steps, options.batch)
     correction = Path(options.correction).absolute() if options.correction else None
     setup = BenchSetup(_bundle(bundle), task, scene, options.runtime, correction)
-    out = Path(options.out or f"runs/{name}")
     outcome = run_bench(cells, plan, setup, out, pool)
     write_outcome(out, outcome)
     said = json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(outcome.summaries)

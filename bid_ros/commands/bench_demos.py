@@ -10,7 +10,9 @@ from typing import Any
 from bid_ros.bench.demonstrating import check_count, record
 from bid_ros.bench.operators import OPERATORS
 from bid_ros.commands.tasks import task_path
+from bid_ros.core.errors import BidError
 from bid_ros.core.extras import check_extra
+from bid_ros.core.files import check_folder
 from bid_ros.core.task import load_task
 
 
@@ -34,6 +36,9 @@ def run_demos(options: argparse.Namespace) -> int:
     """Write the demonstrations."""
     check_count(options.count)
     out, task = Path(options.out or f"data/{options.task}/dataset.npz"), load_task(task_path(options.task))
+    if out.is_dir():
+        raise BidError(f"--out is {out}, which is a folder; valid is a file, such as {out / 'dataset.npz'}")
+    check_folder(out.parent)
     attempt, began = OPERATORS[options.task](task), time.monotonic()
     check_extra("bench", "the bench", "tqdm")  # whoever makes a simulator that is missing gets this with it
     from tqdm import tqdm

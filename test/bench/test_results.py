@@ -130,6 +130,16 @@ def test_parquet_has_a_column_for_every_setting(folder):
     assert [(row["decoder"], row["episode"], row["steps"]) for row in table] == [("vanilla", 0, 10), ("vanilla", 2, 10)]
 
 
+def test_parquet_has_a_setting_that_the_first_row_is_older_than(folder):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = read_rows(folder)
+    first, second = rows.values()
+    del first["cell"]["agreement"]
+    second["cell"]["agreement"] = 0.5
+    table = parquet.read_table(write_parquet(folder, rows)).to_pylist()
+    assert [row["agreement"] for row in table] == [None, 0.5]
+
+
 def test_results_with_a_correction_are_not_mixed_with_those_without(folder, tmp_path, done):
     with pytest.raises(BidError, match="made with correction_sha256 None, not 'abc'"):
         Results(folder, {**HEADER, "correction_sha256": "abc"})

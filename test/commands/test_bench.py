@@ -98,6 +98,7 @@ def test_a_bench_from_the_command_line(task, tmp_path, capsys):
         (["--action-horizon", "16"], "horizon 16 with delay 0 does not fit"),
         (["--action-horizon", "long"], "horizon is 'long'"),
         (["--decoder", "best"], "decoder 'best' is unknown"),
+        (["--out", f"{__file__}/below"], "test_bench.py is a file; valid is a folder"),
         (["--decoder", "vanilla:memory=bad"], "memory is 'bad'; valid is one of nearest, between"),
         (["--decoder", "bid+lead"], "'bid+lead' moves a commanded position on, but task 'pusht' commands points"),
         (["--seed", "0"], "seeds are [0]"),
@@ -127,6 +128,13 @@ def test_a_bench_that_moved_says_where(capsys, name):
         f"bid bench {name} is a script of a checkout of bid_ros now: python scripts/results {name}"
         in capsys.readouterr().err
     )
+
+
+def test_demonstrations_go_into_a_file(tmp_path, capsys):
+    for out, said in ((tmp_path, "which is a folder; valid is a file"), (f"{__file__}/a.npz", "is a file; valid is a")):
+        assert main(["bench", "demos", "lift", "--count", "1", "--out", str(out)]) == 2
+        assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("setting", "moves"), [("jump", "jumps"), ("drift", "drifts")])
