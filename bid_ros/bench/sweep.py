@@ -16,7 +16,7 @@ import numpy as np
 
 from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.bench.cell import BenchCell, BenchPlan, Unit
-from bid_ros.bench.episode import START_NS
+from bid_ros.bench.episode import JUMP_STEPS, START_NS
 from bid_ros.bench.report import write_report
 from bid_ros.bench.results import Key, Results, write_parquet
 from bid_ros.bench.rollout import UnitRunner, load_policy
@@ -75,6 +75,11 @@ def run_bench(
     Raises:
         BidError: the policy, the folder or a setting cannot be used.
     """
+    if plan.steps < JUMP_STEPS[1] and any(cell.jump for cell in cells):
+        least = JUMP_STEPS[1]
+        raise BidError(
+            f"steps is {plan.steps}, and the block jumps before step {least}; valid with a jump is {least} or more"
+        )
     policy = load_policy(setup)
     needy = next((cell.decoder for cell in cells if cell.needs_weak and not policy.unbatched.has_weak), None)
     if needy is not None:

@@ -161,6 +161,12 @@ def test_reaction_times_are_measured_against_the_run_without_the_jump(setup, tmp
     assert reaction[8, 80.0][0] > 0 and reaction[8, 80.0][1] == 1.0
 
 
+def test_an_episode_that_ends_before_the_jump_is_refused(setup, tmp_path):
+    with pytest.raises(BidError, match="steps is 44, and the block jumps before step 45; valid with a jump is 45"):
+        run(setup, tmp_path / "out", BenchPlan(1, (1,), 44), decoder=["vanilla"], jump=[80.0])
+    assert not (tmp_path / "out").exists()
+
+
 def half(coverage):
     return 0.5 * coverage
 
