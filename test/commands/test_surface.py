@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bid_ros.bench.diagnostic.experiment import reading_for
 from bid_ros.cli import FIRST, GROUPS, build_parser, main
 from bid_ros.commands.examples import EXAMPLES, leaves
 from bid_ros.commands.moved import TABLE
@@ -83,6 +84,12 @@ def test_the_help_has_no_line_that_a_terminal_breaks(monkeypatch):
         if len(line) > 120
     ]
     assert not wide
+
+
+def test_the_values_of_the_diagnostic_example_exist():
+    options = [build_parser().parse_args(text.split()) for text in EXAMPLES]
+    (diagnostic,) = (item for item in options if getattr(item, "bench", "") == "diagnostic")
+    assert reading_for(diagnostic.reading, diagnostic.noise).pauses
 
 
 def test_the_help_of_a_verb_of_verbs_has_an_example_of_each():
