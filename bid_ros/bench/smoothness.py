@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+JERK_ROWS: Final = 4
+"""Commands of which a third derivative can be taken."""
 SWITCH_SHARE: Final = 0.25
 """Decisions that lie further apart than this share of the training actions' spread count as a change of strategy."""
 REACTION_SHARE: Final = 0.5

@@ -4,11 +4,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from bid_ros.bench.smoothness import rms_jerk
+from bid_ros.bench.smoothness import JERK_ROWS, rms_jerk
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.observation import History, Observation, task_history
@@ -65,7 +64,7 @@ class EpisodeMeasures:
         decisions: number of decisions.
         means: mean of each measure over the decisions, by decoder.
         errors: ``(K,)`` mean distance to the demonstration at each step of the horizon, by decoder.
-        jerk: of what was demonstrated, as the measure of this name.
+        jerk: of what was demonstrated, as the measure of this name; None: the episode is too short for it.
         policy: mean over the decisions of what N samples of the policy show, whatever the decoder: see
             :meth:`JudgedDecision.of_samples`, and the ``jerk`` of one sample at every step.
     """
@@ -76,7 +75,7 @@ class EpisodeMeasures:
     decisions: int
     means: dict[str, dict[str, float]] = field(default_factory=dict)
     errors: dict[str, list[float]] = field(default_factory=dict)
-    jerk: float = 0.0
+    jerk: float | None = None
     policy: dict[str, float] = field(default_factory=dict)
 
 
@@ -154,9 +153,9 @@ class Evaluation:
             if trace is not None:
                 trace.add_samples(row, strong)
         done = EpisodeMeasures(episode.label, int(episode.seed), episode.success, episode.rows)
-        done.means = {name: _means(items) | {"jerk": self._jerk(firsts[name])} for name, items in measured.items()}
+        done.means = {name: _means(items) | self._jerk(firsts[name]) for name, items in measured.items()}
         done.errors = {name: _by_step(rows) for name, rows in errors.items()}
-        done.jerk, done.policy = self._jerk(actions), _means(pools) | {"jerk": self._jerk(single)}
+        done.jerk, done.policy = self._jerk(actions).get("jerk"), _means(pools) | self._jerk(single)
         return done
 
     def _pool(self, observation: Observation) -> tuple[Array, Array | None]:
@@ -180,8 +179,11 @@ class Evaluation:
             more["refused"] = float(not self._screen.passes(record.choice.actions[None])[0])
         return *moment.judged(chosen, self._published(record.strong), before, more), chosen
 
-    def _jerk(self, actions: Any) -> float:
-        return rms_jerk(self._scale.scaled(np.asarray(actions)), self._task.dt_ns / NANOSECONDS)
+    def _jerk(self, actions: Sequence[Array] | Array) -> dict[str, float]:
+        """Return the measure of this name; nothing for an episode that is too short to have one."""
+        if len(actions) < JERK_ROWS:
+            return {}
+        return {"jerk": rms_jerk(self._scale.scaled(np.asarray(actions)), self._task.dt_ns / NANOSECONDS)}
 
 
 def _check_horizon(decoder: str) -> None:

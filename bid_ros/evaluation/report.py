@@ -25,6 +25,7 @@ RESAMPLES: Final = 4000
 def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
     """Return mean and 95 % interval of each measure by decoder, and the error at each step of the horizon."""
     decoders = list(episodes[0].means)
+    jerks = [item.jerk for item in episodes if item.jerk is not None]
     return {
         "episodes": len(episodes),
         "ended": {
@@ -34,7 +35,7 @@ def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
         },
         "decisions": sum(item.decisions for item in episodes),
         "policy": {name: _interval([item.policy[name] for item in episodes]) for name in episodes[0].policy},
-        "demonstrated_jerk": float(np.mean([item.jerk for item in episodes])),
+        "demonstrated_jerk": float(np.mean(jerks)) if jerks else None,
         "decoders": {
             name: {
                 "measures": {measure: _over(episodes, name, measure) for measure in MEASURES},
@@ -56,7 +57,7 @@ def markdown(found: dict[str, Any]) -> str:
     ended = ", ".join(f"{count} {word}" for word, count in found["ended"].items())
     count = f"{found['episodes']} episodes ({ended}), {found['decisions']} decisions of each decoder"
     head = f"{count}; {'mean, without an interval' if alone else 'mean (95 % interval)'}"
-    jerk = f"Jerk of what was demonstrated: {found['demonstrated_jerk']:.3g}."
+    jerk = f"Jerk of what was demonstrated: {_plain(found['demonstrated_jerk'])}."
     return "\n\n".join(filter(None, (head, table, chance(found), jerk, described(found), words)))
 
 
@@ -96,8 +97,12 @@ def draw(found: dict[str, Any], path: Path) -> None:
 def cell(value: list[float] | None, alone: bool = False) -> str:
     """Return a mean and its interval in words; ``alone``: of one episode, which gives no interval."""
     if value is None or alone:
-        return "-" if value is None else f"{value[0]:.3g}"
+        return _plain(None if value is None else value[0])
     return f"{value[0]:.3g} ({value[1]:.3g} to {value[2]:.3g})"
+
+
+def _plain(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
 
 
 def _over(episodes: Sequence[EpisodeMeasures], name: str, measure: str) -> list[float] | None:
@@ -148,7 +153,7 @@ def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, targ
         means="Means of one episode, without intervals" if found["episodes"] == 1 else INTERVALS,
         rows="\n".join(_row(name, text, found) for name, text in MEASURES.items()),
         chance=escape(chance(found)),
-        jerk=f"{found['demonstrated_jerk']:.3g}",
+        jerk=_plain(found["demonstrated_jerk"]),
         begin=escape(described(found).replace("`", "")),
         picture=base64.b64encode(picture.read_bytes()).decode(),
         decoders=json.dumps(list(found["decoders"])).replace("<", "\\u003c"),

@@ -16,6 +16,7 @@ from bid_ros.evaluation.run import evaluate
 from bid_ros.evaluation.trace import COLUMNS, FRAMES, QUALITY, SIDE, Trace
 from bid_ros.formats import mapped, open_source
 from bid_ros.formats.bag import dataset_episodes
+from bid_ros.recording.dataset import joined
 
 LABEL = "</script><b>bold"
 
@@ -82,6 +83,20 @@ def test_one_episode_gives_no_interval(bundle, tmp_path):
     write_page(found, outcome.pages, tmp_path / "evaluation.png", tmp_path / "evaluation.html")
     table = (tmp_path / "evaluation.html").read_text().split("<tbody>")[1].split("</tbody>")[0]
     assert "<td>-0.1</td>" in table and not re.findall(r"<td>[^<]*<small>", table)
+
+
+def test_an_episode_that_is_too_short_for_a_jerk_has_none(bundle, tmp_path):
+    setup = EvaluationSetup(TASK, bundle, ("vanilla",), samples=4, runtime="onnx")
+    found = {}
+    for name, parts in {"long": [9], "both": [9, 3], "short": [3]}.items():
+        sets = [dataset([seed], rows) for seed, rows in enumerate(parts, 1)]
+        joined(sets).save(tmp_path / f"{name}.npz")
+        source = mapped(open_source(tmp_path / f"{name}.npz", TASK), TASK)
+        found[name] = summary(evaluate(setup, "", source, tmp_path / "parts").episodes)
+    of_vanilla = {name: item["decoders"]["vanilla"]["measures"]["jerk"] for name, item in found.items()}
+    assert of_vanilla["both"] == of_vanilla["long"] and of_vanilla["short"] is None
+    assert found["both"]["demonstrated_jerk"] == found["long"]["demonstrated_jerk"] == 0.0
+    assert found["short"]["demonstrated_jerk"] is None
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
