@@ -34,8 +34,9 @@ PRESETS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
 _BID: Final = ("samples", "weak", *BID_SETTINGS)
 # Other parts, also those of other packages, may read all. The delay is a condition of every cell.
 _OF_PART: Final[dict[str, tuple[str, ...]]] = {
-    **{part: READ_BY[part] for part in ("vanilla", "ema", "warmstart", "rtc", "delay")},
+    **{part: READ_BY[part] for part in ("vanilla", "ema", "warmstart", "rtc", "delay", "lead")},
     "bid": _BID,
+    "keystone": ("samples", *READ_BY["keystone"]),
 }
 _SETTINGS: Final = (*_BID, "ema_weight", "warm_start", "ensemble")
 NEWER: Final = ("ensemble", "agreement")
@@ -160,7 +161,15 @@ def varying(cells: Iterable[BenchCell]) -> tuple[str, ...]:
     """Names of the settings in which cells of the same decoder differ, and in which all of them may."""
     rows = list(cells)
     names = [item.name for item in fields(BenchCell) if item.name != "decoder"]
-    return tuple(name for name in names if len({getattr(cell, name) for cell in rows} - {None}) > 1)
+    return tuple(name for name in names if _differ(name, rows))
+
+
+def _differ(name: str, cells: Sequence[BenchCell]) -> bool:
+    if len({getattr(cell, name) for cell in cells} - {None}) > 1:
+        return True
+    # A newer setting that a decoder reads and nobody gave is a value too: without it.
+    given = {cell.decoder for cell in cells if getattr(cell, name) is not None}
+    return name in NEWER and any(getattr(cell, name) is None for cell in cells if cell.decoder in given)
 
 
 def _check(cell: BenchCell, task: Task) -> None:

@@ -28,6 +28,20 @@ def test_a_decoder_is_not_run_twice_for_settings_it_does_not_read():
     ]
 
 
+def test_what_reads_only_samples_is_one_cell_for_all_else():
+    lists = {"decoder": ["keystone"], "horizon": ["1"], "samples": [4], "weak": [True]}
+    cells = build_cells(TASK, lists | {"variant": ["paper", "corrected"], "terms": ["bid", "backward"], "decay": [0.5]})
+    assert [(cell.samples, cell.variant, cell.terms, cell.decay) for cell in cells] == [(4, None, None, None)]
+
+
+def test_a_newer_setting_tells_from_the_decoder_without_it():
+    decoders = ["bid", "bid:agreement=40", "ema:ensemble=0.1", "ema:ema_weight=1", "vanilla"]
+    lists = {"decoder": decoders, "horizon": ["1"], "samples": [4], "weak": [True], "variant": ["corrected"]}
+    cells = build_cells(TASK, lists)
+    labels = ["bid", "bid, agreement 40", "ema, ensemble 0.1", "ema", "vanilla"]
+    assert [cell.label(varying(cells)) for cell in cells] == labels
+
+
 def test_the_mode_size_follows_the_samples_and_one_sample_needs_no_weak_policy():
     make = lambda n: make_cell(TASK, decoder="bid", horizon=1, samples=n, weak=True, variant="corrected")  # noqa: E731
     assert [make(n).mode_size for n in (1, 4, 8, 16)] == [None, 2, 3, 3]
