@@ -30,6 +30,7 @@ from bid_ros.decoding import build_decoder
 from bid_ros.policy.base import Policy
 from bid_ros.policy.bundle import DIFFUSION, bundle_sha256
 from bid_ros.policy.decide import DecisionMaker, check_decoder
+from bid_ros.policy.registry import most_samples
 from bid_ros.recording.provenance import installed_version, processor
 
 SUMMARY: Final = "summary.json"
@@ -81,11 +82,7 @@ def run_bench(
             f"steps is {plan.steps}, and the block jumps before step {least}; valid with a jump is {least} or more"
         )
     policy = load_policy(setup)
-    needy = next((cell.decoder for cell in cells if cell.needs_weak and not policy.unbatched.has_weak), None)
-    if needy is not None:
-        raise BidError(f"bundle {setup.bundle} has no weak policy, which decoder '{needy}' needs; use --no-weak")
-    for name in {cell.decoder for cell in cells}:
-        check_decoder(build_decoder(name), policy.unbatched)
+    _check_policy(cells, setup, policy)
     header: dict[str, Any] = {
         "format": FORMAT,
         "scene": setup.scene.name,
@@ -105,6 +102,22 @@ def run_bench(
         length = plan.steps if _as_published(setup, policy) else 0
         summaries = summarise(cells, rows, folder, setup.task.dt_ns / 1e9, latency, length)
         return BenchOutcome(summaries, rows, header)
+
+
+def _check_policy(cells: Sequence[BenchCell], setup: BenchSetup, policy: BatchPolicy) -> None:
+    """Raise BidError if the policy cannot serve a cell."""
+    needy = next((cell.decoder for cell in cells if cell.needs_weak and not policy.unbatched.has_weak), None)
+    if needy is not None:
+        raise BidError(f"bundle {setup.bundle} has no weak policy, which decoder '{needy}' needs; use --no-weak")
+    most = most_samples(policy.bundle)
+    greedy = None if most is None else next((cell for cell in cells if (cell.samples or 1) > most), None)
+    if greedy is not None:
+        raise BidError(
+            f"decoder '{greedy.decoder}' draws {greedy.samples} samples, but bundle {setup.bundle} has {most} for an "
+            f"observation; valid is --samples up to {most}"
+        )
+    for name in {cell.decoder for cell in cells}:
+        check_decoder(build_decoder(name), policy.unbatched)
 
 
 def write_outcome(folder: Path, outcome: BenchOutcome) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tiny_act import make_tiny_act
 from tiny_scene import observe_nothing, tiny_setup
 
 from bid_ros.bench.cell import BenchPlan, build_cells, make_cell
@@ -177,6 +178,15 @@ def test_a_decoder_that_needs_a_weak_policy_is_refused_without_one(tmp_path):
         run(setup, tmp_path / "out", BenchPlan(1, (1,), 5))
     assert not (tmp_path / "out").exists()
     assert len(run(setup, tmp_path / "out", BenchPlan(1, (1,), 5), weak=[False])) == 4
+
+
+def test_more_samples_than_a_policy_has_are_refused_before_anything_runs(setup, tmp_path):
+    make_tiny_act(tmp_path / "act", setup.task, members=2)
+    act, plan = replace(setup, bundle=tmp_path / "act"), BenchPlan(1, (1,), 5)
+    with pytest.raises(BidError, match=r"'bid' draws 4 samples, but bundle .*/act has 2 .* valid is --samples up to 2"):
+        run(act, tmp_path / "out", plan, weak=[False], noise=[0.0])
+    assert not (tmp_path / "out").exists()
+    assert len(run(act, tmp_path / "out", plan, weak=[False], noise=[0.0], samples=[2])) == 2
 
 
 def test_a_failing_worker_is_reported(setup, tmp_path):
