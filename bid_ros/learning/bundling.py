@@ -73,6 +73,9 @@ def export(
     config = sampled_as(config, sampling_steps, temperature)
     if about["task_signature"] != task.signature():
         raise BidError(f"{run} was trained for another version of task '{about.get('task')}' than '{task.name}'")
+    paths = [Path(path).resolve() for path in (run, *also)]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        raise BidError(f"{twice} is given twice; valid are runs with other seeds, as two equal candidates are one")
     others = [_beside(RunFolder(path), about, config) for path in also]
     with replaced(out) as new:
         _write(folder, new, task, config, about, name or out.name, half, weak, tolerance, others)

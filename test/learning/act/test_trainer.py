@@ -86,6 +86,8 @@ def test_runs_that_do_not_fit_beside_each_other_are_refused(runs, make_dataset, 
             export(first, tmp_path / "bundle", task, also=[tmp_path / name])
     with pytest.raises(BidError, match="the family diffusion draws its own candidates; leave it out"):
         export(tmp_path / "diffusion", tmp_path / "bundle", task, also=[second])
+    with pytest.raises(BidError, match="is given twice; valid are runs with other seeds"):
+        export(first, tmp_path / "bundle", task, also=[second, first])
     assert not (tmp_path / "bundle").exists()
 
 
