@@ -16,6 +16,7 @@ from bid_ros.tasks.base import Demonstrator
 from bid_ros.tasks.registry import find_demonstrator
 
 DEVICE = "scripted"
+SIGNALLED: Final = 128  # added to the number of a signal, the exit status of a run that it ended
 ATTEMPTS: Final = 3  # episodes for each demonstration that is wanted
 
 
@@ -48,7 +49,7 @@ def add_parser(verbs: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Record the missing demonstrations. Return 0 when complete."""
+    """Record the missing demonstrations. Return 0 when complete, or the status of a run that a signal ended."""
     system = find_system(options.system)
     demonstrator = find_demonstrator(system.task)
     wanted = _wanted(options.count, demonstrator)
@@ -70,7 +71,9 @@ def run(options: argparse.Namespace) -> int:
                 out=str(out / f"{label}_{len(list(out.glob(f'{label}_*'))):03d}"),
                 styles=(label,),
             )
-            start(system, arguments)
+            status = start(system, arguments)
+            if status > SIGNALLED:  # somebody ends it; no signal is heard any more, so no further run may begin
+                return status
             before, (done, attempted) = done, _count(out, label)
             attempts_left = 3 if done > before else attempts_left - 1
         if done < count:

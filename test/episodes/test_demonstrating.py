@@ -1,6 +1,7 @@
 """Scripted demonstrations in lockstep: what they record, and the verb that writes a data set of them."""
 
 import json
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -82,6 +83,19 @@ def test_the_verb_writes_a_data_set_and_keeps_what_it_has(tmp_path, capsys):
     assert Dataset.load(out).labels == ("clean", "clean", "diverse") and part.stat().st_mtime_ns == written
     assert main([*command, "clean=0", "diverse=0"]) == 2
     assert "no demonstration is asked for" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_all_runs_that_were_to_come(tmp_path, monkeypatch, number):
+    begun = []
+
+    def start(system, arguments):
+        begun.append(arguments.styles)
+        return 128 + number
+
+    monkeypatch.setattr("bid_ros.commands.demos.start", start)
+    assert main(["demos", "franka_place", "--out", str(tmp_path)]) == 128 + number
+    assert begun == [("clean",)]
 
 
 def test_a_demonstration_in_joints_places_the_object(root):
