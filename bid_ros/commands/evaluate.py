@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     check_folder(Path(options.out))
     task, folder, robot = _task_and_bundle(options)
     bundle = load_bundle(folder, task)
-    setup = EvaluationSetup(task, folder, decoders, options.samples, options.seed, options.runtime)
+    setup = EvaluationSetup(task, folder, decoders, options.samples, options.seed, options.runtime, limited=robot)
     pool, out = WorkerPool(options.workers, options.ray), Path(options.out)
     recorded = chosen(open_source(options.data, task), options.outcome)
     source = mapped(recorded, task)

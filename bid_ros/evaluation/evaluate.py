@@ -37,6 +37,7 @@ class EvaluationSetup:
         samples: N of the decoders that take several.
         seed: seed of the noise.
         runtime: network runtime.
+        limited: as :class:`Evaluation`.
     """
 
     task: Task
@@ -45,12 +46,14 @@ class EvaluationSetup:
     samples: int = 16
     seed: int = 0
     runtime: str = "auto"
+    limited: bool = True
 
     def build(self) -> "Evaluation":
         """Load the policy, warmed up, with one thread of inference. Raises as :class:`Evaluation`, or BundleError."""
         bundle = load_bundle(self.bundle, self.task)
         policy = load_policy(bundle, self.task, self.runtime)
-        evaluation = Evaluation(self.task, bundle, policy, self.decoders, self.samples, self.seed)
+        settings = self.decoders, self.samples, self.seed, self.limited
+        evaluation = Evaluation(self.task, bundle, policy, *settings)
         policy.warm_up(self.samples)
         return evaluation
 
@@ -93,24 +96,32 @@ class Evaluation:
         decoders: names of the registry.
         samples: N of the decoders that take several.
         seed: seed of the noise.
+        limited: whether a safety node keeps the task's limits, so that samples which break them are not chosen. False:
+            none are left out, and nothing is refused.
 
     Raises:
         DecodingError: a decoder does not exist, does not decide at every row, or the policy cannot serve it.
     """
 
     def __init__(
-        self, task: Task, bundle: Bundle, policy: Policy, decoders: Sequence[str], samples: int = 16, seed: int = 0
+        self,
+        task: Task,
+        bundle: Bundle,
+        policy: Policy,
+        decoders: Sequence[str],
+        samples: int = 16,
+        seed: int = 0,
+        limited: bool = True,
     ) -> None:
         for name in decoders:
             _check_horizon(name)
         self._task, self._history = task, bundle.history(task)
         self._scale = Scale(np.asarray(bundle.action_spread, dtype=np.float64))
         self._policy = SharedPolicy(policy, drawn_samples(bundle, samples), seed)
-        self._screen, self._instruct = Screen(task), policy.capabilities.instruct
+        self._screen, self._instruct = Screen(task) if limited else None, policy.capabilities.instruct
+        passes = None if self._screen is None else self._screen.passes
         self._makers = {
-            name: DecisionMaker(
-                self._policy, bundle_decoder(name, bundle, task, samples, 1), task, seed, screen=self._screen.passes
-            )
+            name: DecisionMaker(self._policy, bundle_decoder(name, bundle, task, samples, 1), task, seed, screen=passes)
             for name in decoders
         }
 
@@ -175,7 +186,7 @@ class Evaluation:
         chosen, more = record.chunk.actions, {"choose_ms": record.choose_ns / 1e6}
         if self._policy.timed:
             more["decision_ms"] = self._policy.encode_ms + self._policy.sample_ms + more["choose_ms"]
-        if self._task.columns("position") is not None:
+        if self._screen is not None and self._task.columns("position") is not None:
             more["refused"] = float(not self._screen.passes(record.choice.actions[None])[0])
         return *moment.judged(chosen, self._published(record.strong), before, more), chosen
 

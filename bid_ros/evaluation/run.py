@@ -146,7 +146,7 @@ class _Parts:
 
     def __init__(self, folder: Path, setup: EvaluationSetup, bundle_sha256: str) -> None:
         settings = [VERSION, setup.task.signature(), bundle_sha256, setup.decoders, setup.samples, setup.seed]
-        name = hashlib.sha256(json.dumps([*settings, setup.runtime]).encode()).hexdigest()[:12]
+        name = hashlib.sha256(json.dumps([*settings, setup.runtime, setup.limited]).encode()).hexdigest()[:12]
         self._folder = folder / name
 
     def page(self, key: str) -> Path:

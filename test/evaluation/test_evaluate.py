@@ -90,6 +90,14 @@ def test_a_choice_that_safety_would_stop_is_counted(bundle, data):
     assert refused(replace(wide, max_speed=1e-6)) == 1.0
 
 
+def test_where_no_safety_node_keeps_limits_nothing_is_refused_and_every_sample_may_be_chosen(bundle, data):
+    (usual, _) = judged(bundle, data, "bid", task=TASK, limited=False)
+    for speed in (1e-6, 0.5):
+        slow = replace(TASK, limits=replace(TASK.limits, max_speed=speed))
+        (free, _) = judged(bundle, data, "bid", task=slow, limited=False)
+        assert numbers([free], "bid") == numbers([usual], "bid") and "refused" not in free.means["bid"]
+
+
 def test_a_policy_that_wants_more_steps_is_given_them(data, tmp_path):
     """The tiny policy looks at the newest vectors and at the mean of all images, which are alike here."""
     deep = make_tiny_bundle(tmp_path / "deep", TASK, steps=5)
