@@ -26,6 +26,13 @@ def test_episodes_are_those_of_the_data_set(dataset, tmp_path):
             assert (episode.label, episode.seed, episode.truncated) == said
 
 
+@pytest.mark.parametrize("name", ["mine", "mine.v2", "mine.npz"])
+def test_a_data_set_is_known_by_what_it_holds_whatever_its_name(dataset, task, tmp_path, name):
+    dataset.save(tmp_path / name)
+    assert open_source(tmp_path / name).contents.format == "npz"
+    assert load_dataset(tmp_path / name, task).sha256 == dataset.sha256
+
+
 def test_only_columns_that_are_wanted_are_read(dataset, tmp_path):
     dataset.save(tmp_path / "set.npz")
     episode = next(open_source(tmp_path / "set.npz").episodes(0, ["gripper_width"]))
