@@ -87,9 +87,9 @@ def recommend(
 
 
 def jitter_of(found: Mapping[str, Any]) -> float:
-    """Return the jitter that a summary shows; infinite where nothing moves in the demonstrations."""
+    """Return the jitter that a summary shows; infinite where nothing moves in the demonstrations, or all are short."""
     demonstrated = found["demonstrated_jerk"]
-    return float(found["policy"]["jerk"][0] / demonstrated) if demonstrated > 0 else math.inf
+    return float(found["policy"]["jerk"][0] / demonstrated) if demonstrated else math.inf
 
 
 def described(found: Mapping[str, Any]) -> str:
@@ -109,14 +109,20 @@ def described(found: Mapping[str, Any]) -> str:
     jitter = jitter_of(found)
     chosen = recommend(modes, jitter, found["rows"], found["dt_s"], samples, refused)
     lines = [f"- {SCENES[item.scene]}: `{item.options}`. {item.why}{_warning(item, found)}" for item in chosen]
-    apart = 100 * found["policy"]["disagreement"][0]
+    apart, interval = 100 * found["policy"]["disagreement"][0], f" ({low:.2f} to {high:.2f})"
+    by = "`bid rehearse` or `bid up`" if found["robot"] else "`bid bench`"
     shown = (
-        f"N = {samples} shows {modes:.2f} modes ({low:.2f} to {high:.2f}). {apart:.0f} % of the pairs of samples are "
-        f"of different strategies. One sample at every step has {jitter:.2f} times the demonstrations' jerk. "
-        f"{PAGE} says how far to trust this. Episodes decide: compare decoders with `bid "
-        "rehearse` or `bid up`."
+        f"N = {samples} shows {modes:.2f} modes{interval if found['episodes'] > 1 else ''}. {apart:.0f} % of the pairs "
+        f"of samples are of different strategies. {_smoothness(jitter)} {PAGE} says how far to trust this. Episodes "
+        f"decide: compare decoders with {by}."
     )
     return "\n\n".join(["Where to begin:", "\n".join(lines), shown])
+
+
+def _smoothness(jitter: float) -> str:
+    if math.isinf(jitter):
+        return "The demonstrations have no jerk to compare that of the policy with."
+    return f"One sample at every step has {jitter:.2f} times the demonstrations' jerk."
 
 
 def _warning(item: Recommendation, found: Mapping[str, Any]) -> str:

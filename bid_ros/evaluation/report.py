@@ -34,7 +34,9 @@ def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
             if (count := sum(item.success is how for item in episodes))
         },
         "decisions": sum(item.decisions for item in episodes),
-        "policy": {name: _interval([item.policy[name] for item in episodes]) for name in episodes[0].policy},
+        "policy": {
+            name: _shown(episodes, name) for name in dict.fromkeys(key for item in episodes for key in item.policy)
+        },
         "demonstrated_jerk": float(np.mean(jerks)) if jerks else None,
         "decoders": {
             name: {
@@ -103,6 +105,11 @@ def cell(value: list[float] | None, alone: bool = False) -> str:
 
 def _plain(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
+
+
+def _shown(episodes: Sequence[EpisodeMeasures], measure: str) -> list[float]:
+    """Return what the samples show, over the episodes that are long enough for the measure."""
+    return _interval([item.policy[measure] for item in episodes if measure in item.policy])
 
 
 def _over(episodes: Sequence[EpisodeMeasures], name: str, measure: str) -> list[float] | None:

@@ -16,7 +16,7 @@ from bid_ros.evaluation.trace import Trace
 from bid_ros.formats.base import DataEpisode, Source
 from bid_ros.formats.convert import check_episode
 
-VERSION = 6  # of the measures and of how decoders choose: parts of another are not used
+VERSION = 7  # of the measures and of how decoders choose: parts of another are not used
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ def found(refused=None, samples=16, most=None, took=None, robot=True, jerk=50.0)
     }
     policy = {"modes": [1.2, 1.1, 1.3], "disagreement": [0.1, 0.0, 0.2], "jerk": [jerk, 40.0, 60.0]}
     about = {"samples": samples, "most_samples": most, "rows": 15, "dt_s": 0.1, "robot": robot}
-    return {"policy": policy, "decoders": decoders, "demonstrated_jerk": 25.0, **about}
+    return {"policy": policy, "decoders": decoders, "demonstrated_jerk": 25.0, "episodes": 6, **about}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,9 @@ def test_decisions_that_are_smooth_by_themselves_are_made_at_every_step(modes):
 
 def test_jitter_is_relative_to_the_demonstrations():
     assert jitter_of(found(jerk=30.0)) == pytest.approx(1.2)
-    assert jitter_of(found() | {"demonstrated_jerk": 0.0}) == math.inf
+    still = found() | {"demonstrated_jerk": 0.0}
+    assert jitter_of(still) == jitter_of(found() | {"demonstrated_jerk": None}) == math.inf
+    assert "no jerk to compare" in described(still)
     assert "has 2.00 times the demonstrations' jerk" in described(found())
 
 
@@ -93,6 +95,12 @@ def test_what_speaks_against_it_is_said():
     assert "But safety would have stopped 2.0 % of its decisions." in described(found({"bid": 0.02, "ema": 0.0}))
     assert "But a decision took 130 ms here, and has 100 ms: draw fewer samples." in described(found(took={"bid": 130}))
     assert "But" not in described(found(took={"ema": 130})), "eight actions last 800 ms"
+
+
+def test_a_single_episode_has_no_interval_and_a_bench_is_no_rehearsal():
+    text = described(found(robot=False) | {"episodes": 1})
+    assert "shows 1.20 modes. " in text and "with `bid bench`." in text
+    assert "with `bid rehearse` or `bid up`." in described(found())
 
 
 def test_few_samples_say_nothing_about_modes():
