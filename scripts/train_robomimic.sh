@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 task=$1
 demonstrations=${2:-}
 out=${3:-data/$task}
-# As the shipped policies, of which those of Lift and Can came first; Transport has none.
+# As the shipped policies, of which those of Lift and Can came first.
 case $task in lift | can) steps=${4:-4000} ;; *) steps=${4:-16000} ;; esac
 settings=(network.condition=256 action_reference=base)
 case $task in kitchen | tool_hang) settings+=(augment.history=0.5) ;; esac
