@@ -83,8 +83,7 @@ class Manifest:
         name: name of the bundle.
         task: name of the task that it was made for.
         task_signature: hash of all in this task on which a policy depends.
-        observation_steps: of this task.
-        horizon: of this task.
+        observation_steps, horizon: of this task.
         action_dim: number of values of an action of this task.
         normalisation: ranges of the training data.
         action_spread: standard deviation of each action value in the training data, task units.
@@ -233,8 +232,7 @@ def _check_task(data: Manifest, task: Task) -> None:
     said = told_task(task)
     signature = said.pop("task_signature")
     for name, valid in said.items():
-        if getattr(data, name) != valid:
-            bundled = getattr(data, name)
+        if (bundled := getattr(data, name)) != valid:
             raise BundleError(f"was made for another task: {name} is {bundled!r}, the task file says {valid!r}")
     if data.task_signature != signature:
         raise BundleError(
@@ -260,9 +258,7 @@ def _check_files(folder: Path, hashes: Mapping[str, str]) -> None:
             raise BundleError(f"file {name} is missing")
         actual = sha256_of(folder / name)
         if actual != expected:
-            raise BundleError(
-                f"file {name} is damaged or was replaced: its sha256 is {actual}, it should be {expected}"
-            )
+            raise BundleError(f"file {name} is damaged or was replaced: its sha256 is {actual}, valid is {expected}")
 
 
 def _normalisers(data: Normalisation, task: Task) -> tuple[dict[str, LinearNormaliser], LinearNormaliser]:

@@ -41,8 +41,7 @@ class PolicySettings:
         samples: N, strong samples a decision.
         action_horizon: actions executed a decision; 1 is closed loop.
         decision_rate_hz: decisions a second, a multiple of the task's rate; 0 is the task's rate.
-        signed_by: file with the OpenSSH public key that must have signed the bundle, relative to the system's folder;
-            empty: no signature is needed.
+        signed_by: file in the system's folder with the OpenSSH public key that signed the bundle; empty: none must.
     """
 
     bundle: str = ""
