@@ -28,7 +28,8 @@ class Pair:
         }
         self._resets = {arm: node.create_client(Trigger, f"/{arm}/safety/reset") for arm in ARMS}
         task = str(root / "config" / "franka_place" / "task.yaml")
-        given = {"task": task, "twin": True, "settle_s": 0.1, "heartbeat_deadline_s": 1.0}
+        # The longest deadline that is valid: a busy computer stalls a node for a second.
+        given = {"task": task, "twin": True, "settle_s": 0.1, "heartbeat_deadline_s": 2.0}
         for arm, other in (ARMS, ARMS[::-1]):
             node.create_subscription(SafetyState, f"/{arm}/safety/state", self._heard(arm), EVERY_STATE)
             bench.start("safety", given, "-r", f"__ns:=/{arm}", "-p", f"partners:=['/{other}']")
@@ -60,7 +61,7 @@ class Pair:
 @pytest.fixture
 def pair(bench, root):
     made = Pair(bench, root)
-    assert bench.until(made.both(SafetyState.RUNNING), 60.0), "the safety nodes did not come up"
+    assert bench.until(made.both(SafetyState.RUNNING), 60.0), {arm: made.states[arm].reason for arm in ARMS}
     return made
 
 
