@@ -3,10 +3,13 @@
 Times are measured with the bundle that was written, operations are counted: nothing here has run on a GPU.
 """
 
+import importlib
+import logging
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -134,15 +137,32 @@ def measure_fit(
 def gflop(policy: ImportedPolicy, samples: int) -> float:
     """Return the operations of a decision, 1e9: one new image a camera, and N samples with all steps."""
     import torch
-    from torch.utils.flop_counter import FlopCounterMode
 
-    total = 0.0
+    counter_of, total = flop_counter(), 0.0
     for role, (network, feeds, _, axes) in examples_of(policy).items():
         if role == "sampler":  # the denoiser again
             continue
-        with FlopCounterMode(display=False) as counter, torch.no_grad():
+        with counter_of(display=False) as counter, torch.no_grad():
             network(*map(torch.from_numpy, feeds.values()))
         drawn = [len(value) for name, value in feeds.items() if 0 in axes.get(name, {})]
         calls = policy.settings.calls if role == "denoiser" and isinstance(policy.settings, DiffusionConfig) else 1
         total += counter.get_total_flops() * calls * (samples / drawn[0] if drawn else 1)
     return total / 1e9
+
+
+def flop_counter() -> Any:
+    """Return PyTorch's counter of operations, imported without Triton.
+
+    Triton has no kernels here, and its import crashes a process that loaded another LLVM, such as Mesa's for pictures.
+    """
+    name, unwanted = "torch.utils.flop_counter", "triton"
+    if name not in sys.modules and unwanted not in sys.modules:
+        log = logging.getLogger(name)
+        log.disabled = True  # it would warn that kernels of Triton are not counted
+        sys.modules[unwanted] = None  # type: ignore[assignment]  # so its import fails
+        try:
+            importlib.import_module(name)
+        finally:
+            del sys.modules[unwanted]
+            log.disabled = False
+    return importlib.import_module(name).FlopCounterMode

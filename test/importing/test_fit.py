@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from bid_ros.importing.fit import Fit, gflop
@@ -49,3 +52,15 @@ def test_operations_are_counted_for_all_samples_and_steps(kit, tmp_path):
     none, one, many = counts[2]
     assert 0 <= none < one and many - none == pytest.approx(16 * (one - none))
     assert counts[4][1] - none == pytest.approx(2 * (one - none))
+
+
+def test_operations_are_counted_without_triton(tmp_path):
+    """Its import crashed a process that had drawn pictures: Mesa brings an LLVM of its own."""
+    (tmp_path / "triton.py").write_text("raise SystemExit('triton was imported')")
+    script = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from bid_ros.importing.fit import flop_counter\n"
+        "assert flop_counter().__name__ == 'FlopCounterMode' and 'triton' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
