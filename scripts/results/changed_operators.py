@@ -18,18 +18,15 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from tqdm import tqdm
 
 import bid_ros.bench.kitchen.demonstrating as kitchen_goals
 import bid_ros.bench.kitchen.scripted_operator as kitchen
 import bid_ros.bench.robomimic.scripted_operator as robomimic
-from bid_ros.bench.demonstrating import record
 from bid_ros.bench.kitchen.catalogue import KITCHEN
 from bid_ros.bench.operators import OPERATORS
 from bid_ros.bench.skill import Skill, draw_skill
-from bid_ros.commands.tasks import task_path
+from bid_ros.cli import main as bid
 from bid_ros.core.errors import BidError
-from bid_ros.core.task import load_task
 
 DRAW_GOALS: Final = kitchen_goals.draw_goals
 COMPLETE: Final = ("microwave", "kettle", "light switch", "slide cabinet")
@@ -67,7 +64,7 @@ CHANGES: Final[dict[str, Callable[[str], None]]] = {"no-pauses": without_pauses,
 
 
 def main() -> int:
-    """Make the demonstrations."""
+    """Change the operators, then make the demonstrations as ``bid bench demos`` does, in this process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("change", choices=sorted(CHANGES))
     parser.add_argument("task", choices=sorted(OPERATORS))
@@ -76,19 +73,10 @@ def main() -> int:
     options = parser.parse_args()
     try:
         CHANGES[options.change](options.task)
-        task = load_task(task_path(options.task))
-        attempt = OPERATORS[options.task](task)
-        with tqdm(total=options.count, desc=options.task) as bar:
-
-            def progress(done: int, attempts: int) -> None:
-                bar.set_postfix(attempts=attempts)
-                bar.update(done - bar.n)
-
-            record(task, attempt, options.count, options.out, progress).save(options.out)
     except BidError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    return 0
+    return bid(["bench", "demos", options.task, "--out", str(options.out), "--count", str(options.count)])
 
 
 if __name__ == "__main__":
