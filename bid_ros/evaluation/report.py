@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
@@ -25,7 +25,7 @@ RESAMPLES: Final = 4000
 def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
     """Return mean and 95 % interval of each measure by decoder, and the error at each step of the horizon."""
     decoders = list(episodes[0].means)
-    jerks = [item.jerk for item in episodes if item.jerk is not None]
+    pools, jerks = [item.policy for item in episodes], [item.jerk for item in episodes if item.jerk is not None]
     return {
         "episodes": len(episodes),
         "ended": {
@@ -34,13 +34,11 @@ def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
             if (count := sum(item.success is how for item in episodes))
         },
         "decisions": sum(item.decisions for item in episodes),
-        "policy": {
-            name: _shown(episodes, name) for name in dict.fromkeys(key for item in episodes for key in item.policy)
-        },
+        "policy": {name: _over(pools, name) for name in dict.fromkeys(key for pool in pools for key in pool)},
         "demonstrated_jerk": float(np.mean(jerks)) if jerks else None,
         "decoders": {
             name: {
-                "measures": {measure: _over(episodes, name, measure) for measure in MEASURES},
+                "measures": {measure: _over([item.means[name] for item in episodes], measure) for measure in MEASURES},
                 "error_by_step": _steps(episodes, name),
             }
             for name in decoders
@@ -107,13 +105,9 @@ def _plain(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def _shown(episodes: Sequence[EpisodeMeasures], measure: str) -> list[float]:
-    """Return what the samples show, over the episodes that are long enough for the measure."""
-    return _interval([item.policy[measure] for item in episodes if measure in item.policy])
-
-
-def _over(episodes: Sequence[EpisodeMeasures], name: str, measure: str) -> list[float] | None:
-    values = [item.means[name][measure] for item in episodes if measure in item.means[name]]
+def _over(episodes: Sequence[Mapping[str, float]], measure: str) -> list[float] | None:
+    """Return mean and interval of a measure over the episodes that have it. None: none has."""
+    values = [item[measure] for item in episodes if measure in item]
     return _interval(values) if values else None
 
 
