@@ -1,6 +1,6 @@
-"""Policies trained for delays and decoders at each delay, beside vanilla of the plain policy.
+"""Policies trained for delays and decoders: the score at each delay, and the mean over all real delays.
 
-Usage: delays-table FOLDER, the OUT of ``delays``. The same episodes are paired.
+Usage: delays-table FOLDER, the OUT of ``delays``. The last two columns pair the same episodes.
 """
 
 from __future__ import annotations
@@ -25,20 +25,35 @@ RUNS: Final = {
     "roll": "state rolled forward",
 }
 """Runs of a folder, and how their policy was trained."""
-HEAD: Final = ("delay", "trained", "decoder", "episodes", "score, 95 %", "minus vanilla, paired 95 %")
-Scores = dict[tuple[int, int], float]
+BESIDE: Final = ("vanilla", "bid")
+"""Decoders of the plain policy with which all others are compared."""
+Scores = dict[int, dict[tuple[int, int], float]]
+"""Score of each episode (seed, number) by delay."""
 
 
-def scores_of(folder: Path) -> dict[tuple[str, str, int], Scores]:
-    """Return the scores of each episode (seed, number) by training, decoder and delay."""
-    found: dict[tuple[str, str, int], Scores] = {}
+def scores_of(folder: Path) -> dict[tuple[str, str], Scores]:
+    """Return the scores by training and decoder."""
+    found: dict[tuple[str, str], Scores] = {}
     for run, training in RUNS.items():
         if not (folder / f"runs_{run}").is_dir():
             continue
         for row in read_rows(folder / f"runs_{run}").values():
             cell = BenchCell(**row["cell"])
-            found.setdefault((training, cell.decoder, cell.delay), {})[row["seed"], row["episode"]] = row["score"]
+            by_delay = found.setdefault((training, cell.decoder), {})
+            by_delay.setdefault(cell.delay, {})[row["seed"], row["episode"]] = row["score"]
     return found
+
+
+def against(own: Scores, other: Scores) -> str:
+    """Return the difference of the mean scores over the delays of 1 and more; the same episodes are paired."""
+    if own is other:
+        return "-"
+    delays = sorted(delay for delay in own.keys() & other.keys() if delay)
+    both = sorted(set.intersection(*({*own[delay]} & {*other[delay]} for delay in delays)))
+    first, second = (
+        np.array([np.mean([scores[delay][key] for delay in delays]) for key in both]) for scores in (own, other)
+    )
+    return format_interval(paired_difference(first, second), "+")
 
 
 def main() -> None:
@@ -46,20 +61,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     scores = scores_of(parser.parse_args().folder)
-    delays = sorted({delay for _, _, delay in scores})
-    lines = []
-    for delay in delays:
-        plain = scores["plain", "vanilla", delay]
-        for training, decoder, of in scores:
-            if of != delay:
-                continue
-            own = scores[training, decoder, delay]
-            both = sorted(own.keys() & plain.keys())
-            first, second = (np.array([found[key] for key in both]) for found in (own, plain))
-            against = None if own is plain else paired_difference(first, second)
-            score = format_interval(paired_difference(first, np.zeros(len(first))))
-            lines.append([delay, training, decoder, len(both), score, format_interval(against, "+")])
-    print(markdown_table(HEAD, lines))
+    delays = sorted({delay for by_delay in scores.values() for delay in by_delay})
+    plain = [scores["plain", decoder] for decoder in BESIDE]
+    lines = [
+        [
+            training,
+            decoder,
+            *(f"{np.mean([*own[delay].values()]):.3f}".removeprefix("0") if delay in own else "" for delay in delays),
+            *(against(own, other) for other in plain),
+        ]
+        for (training, decoder), own in scores.items()
+    ]
+    head = ("trained", "decoder", *map(str, delays), *(f"minus plain {decoder}" for decoder in BESIDE))
+    print(markdown_table(head, lines))
 
 
 if __name__ == "__main__":
