@@ -20,7 +20,6 @@ DICTIONARIES: Final = tuple(f"{bits}X{bits}_{count}" for bits in (4, 5, 6, 7) fo
 PAGE_MM: Final = (297.0, 210.0)  # A4, lying
 MARGIN_MM: Final = 8.0  # that printers leave white
 QUIET: Final = 0.5  # squares of white around the board, without which its outer markers are not found
-_MODULE: Final = 20  # px of the drawing for a millimetre is enough: a marker's modules are whole pixels
 
 
 @settings(error=CalibrationError)

@@ -79,14 +79,13 @@ def _print_of(board: Board) -> NDArray[np.uint8]:
     return np.pad(board.drawing(_SQUARE_PX), round(QUIET * _SQUARE_PX), constant_values=255)
 
 
-def board_model(task: Task, board: Board, in_hand: bool, size: tuple[int, int] = SIZE) -> mujoco.MjModel:
+def board_model(task: Task, board: Board, in_hand: bool) -> mujoco.MjModel:
     """Return the compiled scene of a task's twin with the board in it; ``qpos`` and mocap layout are the twin's.
 
     Args:
         task: names robot and kind of task.
         board: what it looks like.
         in_hand: as :class:`BoardScene`.
-        size: of the pictures, px.
 
     Raises:
         ArmError: the robot has no twin.
@@ -98,7 +97,7 @@ def board_model(task: Task, board: Board, in_hand: bool, size: tuple[int, int] =
     model.tex_data[first : first + picture.size] = picture.ravel()
     for name in kind_of(task).scene(task).bodies:  # whoever calibrates takes cup and object off the table
         model.geom_rgba[model.geom_bodyid == model.body(name).id, 3] = 0.0
-    model.vis.global_.offwidth, model.vis.global_.offheight = size
+    model.vis.global_.offwidth, model.vis.global_.offheight = SIZE
     model.vis.quality.offsamples = 4  # as a lens would, or the edges are steps
     return model
 

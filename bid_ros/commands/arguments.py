@@ -83,9 +83,9 @@ def given_arguments(options: argparse.Namespace, of: type[Arguments]) -> Argumen
     return of(**given)
 
 
-def add_decoders(parser: Any, flag: str, **options: Any) -> None:
-    """Add an option that takes a comma list of decoders, each with its settings, and gives a tuple."""
-    parser.add_argument(flag, type=split_decoders, **options)
+def add_decoders(parser: Any, **options: Any) -> None:
+    """Add ``--decoder``, which takes a comma list of decoders, each with its settings, and gives a tuple."""
+    parser.add_argument("--decoder", type=split_decoders, **options)
 
 
 def add_list(parser: Any, flag: str, kind: Callable[[str], Any], **options: Any) -> None:

@@ -63,7 +63,6 @@ def _add_scenes(parts: Any) -> None:
     grid.add_argument("--preset", choices=("published",), help="the published decoders and conditions")
     add_decoders(
         grid,
-        "--decoder",
         default="vanilla,bid",
         help=f"decoders: {', '.join(decoder_names())}; settings follow a colon, as in bid:decay=0.3,metric=l1",
     )

@@ -40,7 +40,6 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("data", help="bags, a folder of runs, or a data set")
     add_decoders(
         parser,
-        "--decoder",
         default=DECODERS,
         help=f"comma list, as in vanilla,bid:terms=backward (default {DECODERS})",
     )

@@ -55,13 +55,12 @@ class _Chosen:
             raise RecordingError(f"the data set has no episode that {word}; valid is another --outcome")
 
 
-def load_dataset(path: str | Path, task: Task, progress: Callable[[int, int], None] | None = None) -> Dataset:
+def load_dataset(path: str | Path, task: Task) -> Dataset:
     """Read a data set of any format for ``task``.
 
     Args:
         path: file or folder.
         task: its section ``data`` says where the features are.
-        progress: called after each episode with the number of the episodes and rows so far.
 
     Raises:
         RecordingError: no format knows the path, it is damaged, or it does not hold what the task needs.
@@ -69,7 +68,7 @@ def load_dataset(path: str | Path, task: Task, progress: Callable[[int, int], No
     path = Path(path)
     if not path.exists() or format_of(path) == "npz":
         return Dataset.load(path)
-    return collected(mapped(open_source(path, task), task), progress)
+    return collected(mapped(open_source(path, task), task))
 
 
 def build_dataset(
@@ -101,7 +100,7 @@ def _log(report: BagReport) -> None:
         log.warning("%s: %s", report.path, reason)
 
 
-def collected(source: Source, progress: Callable[[int, int], None] | None = None) -> Dataset:
+def collected(source: Source) -> Dataset:
     """Return all episodes of a mapped source as one data set; beyond it, one episode is in memory."""
     contents = source.contents
     for sentence in contents.notes:
@@ -115,8 +114,6 @@ def collected(source: Source, progress: Callable[[int, int], None] | None = None
         store.add(rows, episode.rows, {**arrays, "": episode.actions})
         rows += episode.rows
         episodes.append(DataEpisode({}, episode.actions[:0], episode.stamps_ns, **episode.about()))
-        if progress:
-            progress(len(episodes), rows)
     whole = store.taken(rows)
     return Dataset(
         actions=whole.pop("", np.zeros((0, contents.action.size))),

@@ -23,6 +23,7 @@ from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.registry import load_policy
 
 GPU_TFLOPS: Final = 10.0  # what a GPU may keep up in float32; the sentence names it
+SAMPLES: Final = 16  # N that is wanted
 REPEATS: Final = 2  # the first call of a number of samples, which a runtime may compile for, and the one that counts
 
 
@@ -95,16 +96,13 @@ def _short(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def measure_fit(
-    bundle: Bundle, task: Task, policy: ImportedPolicy, samples: int = 16, budget_ms: float = BUDGET_MS
-) -> Fit:
-    """Time decisions of an imported policy, from N = ``samples`` down to the first number that fits.
+def measure_fit(bundle: Bundle, task: Task, policy: ImportedPolicy, budget_ms: float = BUDGET_MS) -> Fit:
+    """Time decisions of an imported policy, from N = 16 down to the first number that fits.
 
     Args:
         bundle: that was written.
         task: it was written for.
         policy: its networks, whose operations are counted where N does not fit.
-        samples: N.
         budget_ms: time that a decision may take.
 
     Raises:
@@ -112,7 +110,7 @@ def measure_fit(
     """
     loaded, rng, weak = load_policy(bundle, task), np.random.default_rng(0), bundle.weak is not None
     seen, encode_ms, decision_ms = changing_observations(loaded, task), 0.0, dict[int, float]()
-    for count in ladder(samples):
+    for count in ladder(SAMPLES):
         try:
             for _ in range(REPEATS):
                 begin = perf_counter()

@@ -176,12 +176,12 @@ class SequenceNode(BidNode):
         self._grants_sent += 1
         self._grants.publish(message)
 
-    def move_to(self, position: Any, rotation_6d: Any, gripper: float, settle_s: float = 0.3) -> None:
-        """Move the tool to a pose through the safety node, and hold it for ``settle_s``. Blocks."""
+    def move_to(self, position: Any, rotation_6d: Any, gripper: float) -> None:
+        """Move the tool to a pose through the safety node, and hold it for 0.3 s. Blocks."""
         tool, quaternion = self.tool
         start = matrix_to_6d(matrix_from_quaternion(quaternion))
         plan = HomingPlan(tool, start, position, rotation_6d, gripper, self.now_ns(), self.task.limits, self.slow)
-        self._follow(plan, plan.duration + settle_s)
+        self._follow(plan, plan.duration + 0.3)
 
     def hold(
         self, position: Any, rotation_6d: Any, gripper: float, until: Callable[[], bool], timeout_s: float, what: str

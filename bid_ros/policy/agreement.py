@@ -97,13 +97,13 @@ def _decoder(bundle: Bundle) -> str:
     return ALONE if most_samples(bundle) == 1 else DECODER
 
 
-def random_observations(bundle: Bundle, task: Task, count: int, seed: int = 0) -> list[Observation]:
+def random_observations(bundle: Bundle, task: Task, count: int) -> list[Observation]:
     """Return observations of noise, one period apart: images of random pixels, vectors within the training's range.
 
     Where the ranges of a bundle are those of a network's columns, vectors lie within what the task's limits allow.
     """
     ranges = bundle.observation if bundle.space is None else task_ranges(task)[0]
-    rng, found = np.random.default_rng(seed), []
+    rng, found = np.random.default_rng(0), []
     for index in range(count):
         values: dict[str, NDArray[Any]] = {}
         for item in task.observation:

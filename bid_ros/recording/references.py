@@ -15,6 +15,7 @@ from bid_ros.core.topics import ARM_STATUS, JOINT_REFERENCE
 from bid_ros.observing.features import joint_order
 
 PERSON: Final = "teleop"  # source of the chunks of teleoperation
+TOLERANCE_NS: Final = 80_000_000  # largest distance of a time to the messages before and after it
 KINDS: Final = ("position", "rotation_6d", "gripper", "joints")
 
 
@@ -27,16 +28,14 @@ class References:
 
     Args:
         task: its action features define the columns. Positions and rotations are in ``task.base_frame``.
-        tolerance_ns: largest distance in ns to the messages before and after a time.
 
     Raises:
         RecordingError: an ArmStatus does not contain an action feature of the task.
     """
 
-    def __init__(self, task: Task, tolerance_ns: int = 80_000_000) -> None:
+    def __init__(self, task: Task) -> None:
         check_recorded(task)
         self._task = task
-        self._tolerance_ns = tolerance_ns
         self._stamps: list[int] = []
         self._values: list[list[float]] = []
         self._person: list[bool] = []
@@ -126,7 +125,7 @@ class References:
         """Return the message after each stamp, and whether both it and the one before are near enough."""
         right = np.clip(np.searchsorted(times, stamps_ns), 1, len(times) - 1)
         before, after = stamps_ns - times[right - 1], times[right] - stamps_ns
-        return right, (before >= 0) & (after >= 0) & (np.maximum(before, after) <= self._tolerance_ns)
+        return right, (before >= 0) & (after >= 0) & (np.maximum(before, after) <= TOLERANCE_NS)
 
     def _joints_at(self, stamps_ns: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the commanded joints ``(T, joints)`` and whether each row is known; none are needed without joints."""

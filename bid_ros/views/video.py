@@ -68,14 +68,13 @@ def write_webp(frames: Sequence[Image], path: str | Path, fps: float, max_bytes:
     return Path(path)
 
 
-def write_mp4(frames: Sequence[Image], path: str | Path, fps: float, quality: int = 23) -> Path:
+def write_mp4(frames: Sequence[Image], path: str | Path, fps: float) -> Path:
     """Write an H.264 video that browsers play. An odd size loses one row or column.
 
     Args:
         frames: ``(height, width, 3)`` uint8, rgb, all of one size.
         path: file to write. Its folder is created. It is replaced only by a complete file.
         fps: frames per second.
-        quality: constant rate factor of x264, 0 (best) to 51.
 
     Returns:
         The path.
@@ -83,7 +82,7 @@ def write_mp4(frames: Sequence[Image], path: str | Path, fps: float, quality: in
     Raises:
         BidError: no frames, frames of different sizes, or a rate that is not possible.
     """
-    options = ["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-crf", str(quality)]
+    options = ["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-crf", "23"]
     with _replacing(frames, path, fps, ".mp4") as part:
         _encode(frames, part, fps, "libx264", [*options, "-movflags", "+faststart"])
     return Path(path)

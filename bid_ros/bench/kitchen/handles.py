@@ -79,7 +79,7 @@ def leave(operator: KitchenOperator, far: float = BEFORE, aside: Array | None = 
     yield from operator.hesitate()
 
 
-def arc(operator: KitchenOperator, hinge: Array, angle: float, yaw: float = 0.0, pace: float = 0.8) -> Motion:
+def arc(operator: KitchenOperator, hinge: Array, angle: float, yaw: float = 0.0) -> Motion:
     """Move the hand round a vertical axis.
 
     Args:
@@ -87,7 +87,6 @@ def arc(operator: KitchenOperator, hinge: Array, angle: float, yaw: float = 0.0,
         hinge: ``(2,)`` x and y of the axis, m.
         angle: rad, to the left as seen from above.
         yaw: rad by which the hand turns meanwhile.
-        pace: factor on the operator's speeds.
     """
     start, first = operator.place, operator.angles
     arm = start[:2] - hinge
@@ -97,25 +96,24 @@ def arc(operator: KitchenOperator, hinge: Array, angle: float, yaw: float = 0.0,
         across = hinge + np.array([cosine * arm[0] - sine * arm[1], sine * arm[0] + cosine * arm[1]])
         return np.append(across, start[2]), first + share * np.array([yaw, 0.0, 0.0])
 
-    yield from operator.sweep(path, pace)
+    yield from operator.sweep(path, 0.8)
     yield from operator.settle()
 
 
-def push(operator: KitchenOperator, start: Array, end: Array, pace: float = 0.8) -> Motion:
+def push(operator: KitchenOperator, start: Array, end: Array) -> Motion:
     """Put the closed fingers beside something, and push it aside; again if they did not go in deep enough.
 
     Args:
         operator: who does it; the hand is in front.
         start: ``(3,)`` m, beside it.
         end: ``(3,)`` m.
-        pace: factor on the operator's speeds.
     """
     if operator.random.uniform() < 0.6 * operator.skill.miss:
         short = operator.random.uniform(0.05, 0.07) * operator.ahead
         yield from operator.move(start - short, pace=0.8)
-        yield from operator.move(end - short, pace=pace)
+        yield from operator.move(end - short, pace=0.8)
         yield from operator.wait(operator.skill.notice)
         yield from operator.move(start - short)
     yield from operator.move(start, pace=0.8)
     yield from operator.hesitate()
-    yield from operator.move(end, pace=pace)
+    yield from operator.move(end, pace=0.8)

@@ -63,7 +63,7 @@ def network_task(space: Space, task: Task) -> Task:
     )
 
 
-def task_spread(space: Space, task: Task, mean: ArrayLike, deviation: ArrayLike, seed: int = 0) -> Array:
+def task_spread(space: Space, task: Task, mean: ArrayLike, deviation: ArrayLike) -> Array:
     """Return an estimate of ``action_spread`` ``(D,)``, task units, where only the network's statistics are known.
 
     Chunks are drawn from independent normal distributions, converted, and their deviation is taken. Relative ones count
@@ -73,13 +73,12 @@ def task_spread(space: Space, task: Task, mean: ArrayLike, deviation: ArrayLike,
         space: of the network.
         task: whose action is wanted.
         mean, deviation: ``(size,)`` of each column of the network's rows in the training data, the network's units.
-        seed: of the draws.
 
     Raises:
         BundleError: the space does not fit the task, or there is not one finite number for each column.
     """
     grid = grid_of(space, task)
-    conversion, rng = ActionConversion(space, task, grid), np.random.default_rng(seed)
+    conversion, rng = ActionConversion(space, task, grid), np.random.default_rng(0)
     centre, width = (np.asarray(values, dtype=np.float64) for values in (mean, deviation))
     for name, values in (("mean", centre), ("deviation", width)):
         if values.shape != (conversion.size,) or not np.isfinite(values).all():

@@ -6,7 +6,6 @@ boxes and capsules. Masses and inertias are untouched: the model states them per
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
 from typing import Final
 
 import mujoco
@@ -52,14 +51,9 @@ _LINKS: Final = (
 )
 
 
-def build_simulator(scene: TwinScene, initial_q: Sequence[float] = HOME_Q) -> MujocoSimulator:
-    """Return franky-sim's simulator, not started, with the robot in a task's scene and its gripper open.
-
-    Args:
-        scene: of the task.
-        initial_q: the arm's seven joint angles at the start, rad.
-    """
-    simulator = _simulator(initial_q)
+def build_simulator(scene: TwinScene) -> MujocoSimulator:
+    """Return franky-sim's simulator, not started, with the robot in a task's scene, at rest and its gripper open."""
+    simulator = _simulator()
     _plain_scene(simulator.scene)
     _plain_robot(simulator.worldbody)
     lamp(simulator.worldbody, (1.0, -0.6, 2.0), (-0.4, 0.35, -1.0))
@@ -74,19 +68,19 @@ def scene_model(scene: TwinScene) -> mujoco.MjModel:
 
 def picture_model(scene: TwinScene) -> mujoco.MjModel:
     """Compile the same scene with franky-sim's own outlines of the robot, lit for pictures (``qpos`` as the twin's)."""
-    simulator = _simulator(HOME_Q)
+    simulator = _simulator()
     simulator.scene.remove(part(simulator.scene, "visual"))
     scene.furnish(simulator.scene, _body(simulator.worldbody, "hand"))
     furnish_studio(simulator.scene, (1.65, -1.05, 0.75), (0.34, 0.0, 0.31), 30.0)
     return mujoco.MjModel.from_xml_string(ET.tostring(simulator.scene, encoding="unicode"))
 
 
-def _simulator(initial_q: Sequence[float]) -> MujocoSimulator:
+def _simulator() -> MujocoSimulator:
     """Return a simulator with the robot and nothing else."""
     simulator = MujocoSimulator()
     for child in list(simulator.worldbody):
         simulator.worldbody.remove(child)  # the checkered floor and its three lights
-    FastFrankaRobot.take_over(simulator.add_robot(initial_q=initial_q, initial_hand_width=OPEN_WIDTH))
+    FastFrankaRobot.take_over(simulator.add_robot(initial_q=HOME_Q, initial_hand_width=OPEN_WIDTH))
     return simulator
 
 

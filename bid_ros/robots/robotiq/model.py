@@ -113,8 +113,8 @@ class FingerDrive:
     Call :meth:`step` once before every step of the physics, in the thread that steps it.
 
     Args:
-        model, data: of a scene with the gripper in it. The drive sets the actuator's force range in ``model``.
-        opening: m at the start; the fingers are put there.
+        model, data: of a scene with the gripper in it, which the drive opens. It sets the actuator's force range in
+            ``model``.
 
     Attributes:
         target: opening that was asked for last, m.
@@ -127,7 +127,7 @@ class FingerDrive:
     _STILL_M_S: Final = 0.003
     _BLOCKED_S: Final = 0.05  # at rest away from the target for this long is blocked
 
-    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, opening: float = MAX_OPENING) -> None:
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         try:
             joints = [model.joint(f"{finger}_joint") for finger in FINGERS]
             self._actuator = int(model.actuator(OPENING).id)
@@ -136,7 +136,7 @@ class FingerDrive:
         self._model, self._data = model, data
         self._qpos = [int(joint.qposadr[0]) for joint in joints]
         self._qvel = [int(joint.dofadr[0]) for joint in joints]
-        self.place(opening)
+        self.place(MAX_OPENING)
 
     @property
     def opening(self) -> float:

@@ -1,9 +1,8 @@
 """The Franka twin: a libfranka server over the scene of a task, stepped at 1 kHz in its own thread."""
 
-from collections.abc import Sequence
 from typing import Final
 
-from bid_ros.robots.franka.model import HOME_Q, build_simulator
+from bid_ros.robots.franka.model import build_simulator
 from bid_ros.robots.franka.twin.controller import STEP_NS, FrankaController
 from bid_ros.robots.franka.twin.watchdog import SHARED
 from bid_ros.sim.loop import StepLoop
@@ -18,7 +17,6 @@ class FrankaTwin(SceneTwin):
     Args:
         scene: what stands around the robot.
         hostnames: loopback addresses to serve; the first free one is taken.
-        initial_q: the arm's seven joint angles at the start, rad.
 
     Attributes:
         bodies: names of what the ground truth has the pose of.
@@ -27,9 +25,9 @@ class FrankaTwin(SceneTwin):
 
     _state: SceneState  # there from the start of the twin on
 
-    def __init__(self, scene: TwinScene, *hostnames: str, initial_q: Sequence[float] = HOME_Q) -> None:
+    def __init__(self, scene: TwinScene, *hostnames: str) -> None:
         super().__init__(scene, StepLoop("the twin", STEP_NS, self._step, CATCH_UP_NS))
-        self._simulator = build_simulator(scene, initial_q)
+        self._simulator = build_simulator(scene)
         self.controller = FrankaController(self._simulator, *hostnames, patience=SHARED)
         self.harms = {
             "cable": lambda: self._loop.call(self.controller.unplug),

@@ -1,6 +1,5 @@
 """The UR twin: a UR controller and a Robotiq gripper over the scene of a task."""
 
-from collections.abc import Sequence
 from functools import partial
 
 import mujoco
@@ -23,7 +22,6 @@ class UrTwin(SceneTwin):
     Args:
         scene: what stands around the robot.
         address: IPv4 address of this computer to serve an e-Series on.
-        initial_q: ``(6,)`` joint angles at the start, rad.
 
     Attributes:
         bodies: names of what the ground truth has the pose of.
@@ -31,14 +29,14 @@ class UrTwin(SceneTwin):
         controller: of the robot, to press its emergency stop or to switch it to local mode.
 
     Raises:
-        ArmError: if the address is none, or the angles are not six finite ones.
+        ArmError: if the address is none.
     """
 
-    def __init__(self, scene: TwinScene, address: str = "127.0.0.1", initial_q: Sequence[float] = HOME_Q) -> None:
+    def __init__(self, scene: TwinScene, address: str = "127.0.0.1") -> None:
         self._model = scene_model(scene)
         self._data = mujoco.MjData(self._model)
         self._fingers = FingerDrive(self._model, self._data)
-        plant = MujocoPlant(self._model, self._data, initial_q, self._before_step)
+        plant = MujocoPlant(self._model, self._data, HOME_Q, self._before_step)
         gripper = RobotiqTwin(self._fingers)
         self.controller = UrController(UrControllerConfig(address), plant, gripper=gripper)
         super().__init__(scene, self.controller.loop)
