@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -91,3 +91,12 @@ class HoldUps:
     def _wake(self) -> None:
         while not self._ended.wait(self.PERIOD_S):
             pass
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 5.0, what: str = "the condition") -> None:
+    """Return as soon as ``condition`` holds; fail after ``seconds`` in which the computer had time for this process."""
+    with HoldUps() as since:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline or since.seconds() < seconds, f"waited {seconds} s for {what}"
+            time.sleep(0.002)

@@ -6,12 +6,9 @@ import queue
 import subprocess
 import tempfile
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from fork_server import fork_server
-from real_time import HoldUps
 
 _NUMBERS = itertools.count(1)
 START_LIMIT_S = 30.0
@@ -21,15 +18,6 @@ def free_address() -> str:
     """A loopback address that no other test process takes."""
     pid = os.getpid()
     return f"127.{64 + (pid >> 8) % 128}.{pid % 256}.{next(_NUMBERS)}"
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 5.0, what: str = "the condition") -> None:
-    """Return as soon as ``condition`` holds; fail after ``seconds`` in which the computer had time for this process."""
-    with HoldUps() as since:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline or since.seconds() < seconds, f"waited {seconds} s for {what}"
-            time.sleep(0.002)
 
 
 class TwinProcess:

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from real_time import HoldUps
+from real_time import HoldUps, wait_until
 from ros_domain import own_domain
 from ros_robot import POSES, POSITIONS, TRAJECTORIES, forward_arm, mute_ros, pose_arm, ros_arm, transform_arm, twist_arm
-from ur_twin import wait_until
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError

@@ -2,7 +2,7 @@ import threading
 import time
 
 import pytest
-from real_time import HoldUps
+from real_time import HoldUps, wait_until
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.gripper import RETRY_S, GripperThread, GripperThresholds
@@ -42,13 +42,6 @@ class Hand:
 
     def begin_close(self):
         return self.begin("close", 0.04)
-
-
-def wait_until(condition, limit_s=2.0):
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.002)
 
 
 @pytest.fixture

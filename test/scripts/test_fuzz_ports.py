@@ -3,7 +3,8 @@
 import pytest
 from fci_client import MOVING, RawClient, lockstep
 from fuzz_ports import Fuzz, ports
-from ur_twin import TwinProcess, free_address, wait_until
+from real_time import wait_until
+from ur_twin import TwinProcess, free_address
 
 STEPS = 100
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from real_time import wait_until
 from robots.franka.swinging import connected, swing
 
 from bid_ros.core.errors import ArmError
@@ -22,13 +23,6 @@ def running(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def wait_until(condition, limit_s, what):
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end, f"waited {limit_s} s for {what}"
-        time.sleep(0.005)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@ import time
 
 import numpy as np
 import pytest
+from real_time import wait_until
 from twin_layout import HOME_TOOL
 
 from bid_ros.core.errors import ArmError, TaskError
@@ -20,13 +21,6 @@ def twin():
     made.start()
     yield made
     made.stop()
-
-
-def wait_until(condition, seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "condition not met in time"
-        time.sleep(0.005)
 
 
 def test_twin_keeps_real_time(twin: FrankaTwin) -> None:

@@ -3,10 +3,10 @@
 import contextlib
 import socket
 import threading
-import time
 
 import numpy as np
 import pytest
+from real_time import wait_until
 from robots.kinematic_fingers import GripperServer, KinematicFingers
 from robots.tcp_proxy import DOWN, Network, corrupt
 from ur_twin import free_address
@@ -30,13 +30,6 @@ def rig():
     yield gripper, fingers, twin, address
     gripper.close()
     twin.stop()
-
-
-def wait_until(condition, limit_s=3.0):
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.002)
 
 
 def test_connecting_moves_nothing_and_the_first_command_activates(rig):

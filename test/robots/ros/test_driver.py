@@ -5,10 +5,9 @@ import time
 import numpy as np
 import pytest
 from memory_bus import MemoryBus, joint_state, message
-from real_time import HoldUps
+from real_time import HoldUps, wait_until
 from ros_domain import own_domain
 from ros_robot import POSITIONS, TRAJECTORIES, forward_arm, ros_arm
-from ur_twin import wait_until
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError

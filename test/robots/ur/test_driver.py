@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from real_time import HoldUps
-from ur_twin import free_address, wait_until
+from real_time import HoldUps, wait_until
+from ur_twin import free_address
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import franky
 import numpy as np
 import pytest
 from fci_client import ROBOT, lockstep
+from real_time import wait_until
 
 from bid_ros.core.fault_words import COMMANDS_LOST
 from bid_ros.robots.franka.twin import robot_service
@@ -54,13 +54,6 @@ def connected(address):
     return franky.Robot(address, realtime_config=franky.RealtimeConfig.Ignore)
 
 
-def wait_until(condition, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "condition not met in time"
-        time.sleep(0.002)
-
-
 class Swinging:
     """The arm of a controller and the process that swings it."""
 
@@ -71,7 +64,7 @@ class Swinging:
         )
         assert self.process.stdout is not None
         assert self.process.stdout.readline().strip() == "moving"
-        wait_until(lambda: abs(self.speed) > 0.4)
+        wait_until(lambda: abs(self.speed) > 0.4, 20.0)
 
     @property
     def speed(self):
@@ -90,7 +83,7 @@ class Swinging:
             fastest = max(fastest, abs(self.speed))
             return self.controller.robot.reflex is not None and abs(self.speed) < 0.005
 
-        wait_until(rests)
+        wait_until(rests, 20.0)
         return self.loop.statistics()["steps"] - begin, fastest, abs(self.angle - angle)
 
     def end(self):
@@ -132,7 +125,7 @@ def test_franky_tells_every_reflex_by_its_name():
         assert set(NAMES) == set(Reflex)
         for reflex, name in NAMES.items():
             controller.robot.reflex = reflex
-            wait_until(lambda name=name: name in str(robot.state.current_errors))
+            wait_until(lambda name=name: name in str(robot.state.current_errors), 20.0)
             assert robot.has_errors
         controller.robot.reflex = None
 

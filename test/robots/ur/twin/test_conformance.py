@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import rtde_control
 import rtde_receive
-from real_time import HoldUps
-from ur_twin import TwinProcess, wait_until
+from real_time import HoldUps, wait_until
+from ur_twin import TwinProcess
 
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.kinematics import UR5, UR5E

@@ -6,7 +6,8 @@ import sys
 
 import numpy as np
 import pytest
-from ur_twin import TwinProcess, free_address, wait_until
+from real_time import wait_until
+from ur_twin import TwinProcess, free_address
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import UR5E

@@ -7,7 +7,8 @@ import time
 
 import numpy as np
 import pytest
-from ur_twin import free_address, wait_until
+from real_time import wait_until
+from ur_twin import free_address
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT

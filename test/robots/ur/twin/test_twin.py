@@ -5,7 +5,8 @@ import time
 
 import numpy as np
 import pytest
-from ur_twin import free_address, wait_until
+from real_time import wait_until
+from ur_twin import free_address
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError, TaskError
