@@ -11,31 +11,12 @@ from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_vector, quaternion_from_matrix
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.link import Activity
 from bid_ros.robots.ros.tool_stream import tool_follower
 
 
 @pytest.fixture
 def bus():
     return MemoryBus()
-
-
-LIST = "controller_manager/list_controllers"
-
-
-def asked(bus, monkeypatch, older=False):
-    """What asks the service of a controller manager without the topic, or whose messages lack it, and a clock."""
-    clock, listen = [100.0], MemoryBus.listen
-
-    def fails(self, channel):
-        raise ArmError("the type does not import")
-
-    monkeypatch.setattr("bid_ros.robots.ros.link.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr(MemoryBus, "listen", fails if older else listen)
-    made = Activity(bus, RosConfig("arm", ("a",), controller="arm", activity="activity"))
-    made.begin()
-    assert bus.offered[LIST].type_name == "controller_manager_msgs/srv/ListControllers"
-    return made, clock
 
 
 def follower(bus, command):

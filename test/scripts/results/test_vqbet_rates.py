@@ -2,41 +2,10 @@
 
 from __future__ import annotations
 
+from bench.test_plots import summaries
 from results.vqbet_rates import _kind, published_vqbet, rate_bars
-from tiny_scene import tiny_task
 
-from bid_ros.bench.cell import make_cell, varying
-from bid_ros.bench.summary import CellSummary
-
-TASK = tiny_task()
 PNG = b"\x89PNG"
-
-
-def summaries(*settings):
-    cells = [make_cell(TASK, **{"decoder": "bid", "horizon": 1, "weak": True, **values}) for values in settings]
-    cells = list(dict.fromkeys(cells))  # as a grid does
-    shown = varying(cells)
-    return [
-        CellSummary(
-            cell=cell,
-            label=cell.label(shown),
-            episodes=10,
-            score=(0.8, 0.7, 0.9),
-            full=5,
-            rate=(0.5, 0.2, 0.8),
-            against=None,
-            overlap_px=1.0,
-            switches_per_s=2.0,
-            jerk=3.0,
-            reaction_s=None,
-            reacted=None,
-            batch_ms=1.0,
-            latency_ms=2.0,
-            world_ms=1.0,
-            published="",
-        )
-        for cell in cells
-    ]
 
 
 def test_rates_of_every_kind_of_decoder_are_drawn_beside_what_was_published():

@@ -2,36 +2,14 @@ import math
 
 import numpy as np
 import pytest
+from robots.ur.twin.test_joint_motions import DT, HOME, REST, accelerations, run
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.twin.joint_motions import (
     MAX_ACCELERATION,
     MAX_SPEED,
-    RunningMotion,
 )
 from bid_ros.robots.ur.twin.moves import MoveJ, TrapezoidProfile
-
-DT = 0.002
-HOME = np.array([0.3, -1.5, 1.6, -1.7, -1.57, 0.2])
-REST = np.zeros(6)
-
-
-def run(
-    motion: RunningMotion, q: np.ndarray, qd: np.ndarray, cycles: int = 5000, dt: float = DT, to_the_end: bool = True
-) -> tuple[np.ndarray, np.ndarray]:
-    """Step until done or for ``cycles``; return angles and speeds ``(n + 1, 6)`` with the start in the first row."""
-    angles, speeds = [q], [qd]
-    for _ in range(cycles):
-        q, qd = motion.step(q, qd, dt)
-        angles.append(q)
-        speeds.append(qd)
-        if to_the_end and motion.done:
-            break
-    return np.array(angles), np.array(speeds)
-
-
-def accelerations(speeds: np.ndarray, dt: float = DT) -> np.ndarray:
-    return np.abs(np.diff(speeds, axis=0)).max(axis=1) / dt
 
 
 class TestTrapezoidProfile:
