@@ -281,6 +281,7 @@ def words(file):
         (with_controller({"body_parts": {"right": "OSC"}}), None, "controller is 'None'; valid is OSC_POSE"),
         (with_controller({"body_parts": ["OSC"]}), None, "controller is 'None'; valid is OSC_POSE"),
         (settings(), shifted, "episode 0: 'actions' has 5 rows; valid is 4, one for each row"),
+        (settings(), short_object, r"'obs/object' has rows of \(9,\); valid is \(10,\)"),
         (settings(), no_number, "episode 1: 'obs/robot0_eef_pos' is nan in row 2"),
         (settings(), words, "episode 0: 'actions' is .S1; valid are numbers"),
     ],
