@@ -3,9 +3,8 @@
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
 JERK_ROWS: Final = 4
 """Commands of which a third derivative can be taken."""
 SWITCH_SHARE: Final = 0.25

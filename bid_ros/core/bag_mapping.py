@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from bid_ros.core.errors import TaskError
 from bid_ros.core.settings import Positive, parse_settings, settings
@@ -140,9 +140,6 @@ class BagTopics:
     def mapped(self) -> bool:
         """Whether features are named: then bags of others are read by these places."""
         return bool(self.observation or self.action)
-
-
-GROUPS: Final[tuple[Literal["observation", "action"], ...]] = ("observation", "action")
 
 
 def bag_topics(content: Any) -> Any:

@@ -20,7 +20,6 @@ with extra("view", "bid view"):
 
 APPLICATION: Final = "bid_ros"
 HOST: Final = "127.0.0.1"
-WEB_PORT: Final = 9090  # of the page; its data come from the next one
 START_S: Final = 20.0
 
 

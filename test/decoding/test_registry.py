@@ -13,7 +13,6 @@ from bid_ros.decoding.registry import merge
 from bid_ros.decoding.vanilla import vanilla
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILTIN = ROOT / "bid_ros" / "decoding"
 
 
 @pytest.fixture

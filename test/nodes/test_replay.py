@@ -39,7 +39,6 @@ SEED = 11
 TASK_RATE_HZ = 10.0
 AS_RECORDED = Changes()
 OF_THE_BAG = {"robot": "", "frame_prefix": ""}
-CAMERAS = ("third_person", "wrist")
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 IN_REPLAY = ("-r", "__ns:=/replay", "-r", "/clock:=clock")
 

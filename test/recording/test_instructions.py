@@ -12,7 +12,6 @@ from bid_ros.core.topics import INSTRUCTION
 from bid_ros.formats.bag import BagSource
 from bid_ros.recording.instructions import texts_of
 
-BEGIN = 1_700_000_000 * 10**9
 S = 10**9
 
 

@@ -58,9 +58,6 @@ def bundle(tmp_path):
     return str(tmp_path / "bundle")
 
 
-FOR_ANY_SYSTEM = ("system", "record", "replay")
-
-
 @pytest.fixture(params=shipped_systems())
 def name(request) -> str:
     return request.param

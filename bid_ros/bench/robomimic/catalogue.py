@@ -43,8 +43,7 @@ class RobomimicTask:
     Attributes:
         name: of the bench.
         environment: name in robosuite, and in the files of demonstrations.
-        object_size: values of ``object``, which is what is observed of the objects.
-        objects: where each stands among these values.
+        objects: where each stands among the values of ``object``, which is what is observed of them.
         columns_14: where each of these values stands in a file of robosuite 1.4.
         centre: m, what a picture looks at.
         facing: where each of the Pandas looks, degrees about the vertical.
@@ -53,7 +52,6 @@ class RobomimicTask:
 
     name: str
     environment: str
-    object_size: int
     objects: tuple[ObservedObject, ...]
     columns_14: tuple[int, ...]
     centre: tuple[float, float, float]
@@ -85,31 +83,31 @@ TASKS: Final = {
         RobomimicTask(
             LIFT,
             "Lift",
-            10,
             (ObservedObject("cube", 0, 7, in_hand=False),),
             tuple(range(10)),
             (-0.05, 0.0, 0.9),
         ),
-        RobomimicTask(CAN, "PickPlaceCan", 14, (ObservedObject("can", 7, 0),), SWAPPED, (0.1, 0.05, 0.9)),
-        RobomimicTask(SQUARE, "NutAssemblySquare", 14, (ObservedObject("nut", 7, 0),), SWAPPED, (0.05, 0.05, 0.9)),
+        RobomimicTask(CAN, "PickPlaceCan", (ObservedObject("can", 7, 0),), SWAPPED, (0.1, 0.05, 0.9)),
+        RobomimicTask(SQUARE, "NutAssemblySquare", (ObservedObject("nut", 7, 0),), SWAPPED, (0.05, 0.05, 0.9)),
         RobomimicTask(
             TOOL_HANG,
             "ToolHang",
-            44,  # two more at the end: 1 where the frame is assembled, and where the tool hangs
             (ObservedObject("stand", 7, 0), ObservedObject("frame", 21, 14), ObservedObject("tool", 35, 28)),
+            # Two more at the end: 1 where the frame is assembled, and where the tool hangs.
             (*(first + column for first in (0, 14, 28) for column in SWAPPED), 42, 43),
             (-0.05, -0.05, 0.95),
         ),
         RobomimicTask(
             TRANSPORT,
             "TwoArmTransport",
-            41,  # also where the two bins are, what is done, and the way from the second tool to the payload
             (
                 ObservedObject("payload", 0, 29, in_hand=False),
                 ObservedObject("lid", 14, 32, in_hand=False),
                 ObservedObject("trash", 7, 38, arm=1, in_hand=False),
             ),
-            (*range(27), 39, 40, *range(27, 39)),  # what is done stands last in 1.4
+            # Also where the two bins are, what is done, which stands last in 1.4, and the way from the second tool to
+            # the payload.
+            (*range(27), 39, 40, *range(27, 39)),
             (0.0, 0.0, 0.9),
             facing=(90.0, -90.0),
             view=(180.0, -25.0, 2.0),

@@ -19,7 +19,6 @@ from bid_ros.robots.ur.shape import NEVER_MEET, links
 
 # The joints are checked over the time of a stop, and over at least this long, s.
 SHORTEST_S: Final = 0.02
-MOST: Final = 1e3
 NO_TURN: Final[Quaternion] = (0.0, 0.0, 0.0, 1.0)
 SHARE: Final = 0.8  # of the stream's limits that chunks may use: with the rest it catches up with its set-points
 

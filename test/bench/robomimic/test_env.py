@@ -43,7 +43,7 @@ def test_the_same_seed_and_actions_give_the_same_states(name):
     assert np.abs(one.block - third.block).max() > 0.01
     sizes = {key: len(values) for key, values in observation_values(one).items()}
     assert sizes == {item.name: item.size for item in load_task(CONFIG / f"{name}.yaml").observation}
-    assert sizes["object"] == TASKS[name].object_size
+    assert sizes["object"] == len(TASKS[name].columns_14)
     assert one.agent.size == TASKS[name].action_size == load_task(CONFIG / f"{name}.yaml").action_dim
 
 

@@ -18,8 +18,6 @@ from bid_ros.learning import TrainConfig
 from bid_ros.learning.config import VqBetConfig
 from bid_ros.learning.vqbet.network import VqBet
 
-ROOT = Path(__file__).resolve().parents[3]
-
 
 @pytest.fixture(scope="session")
 def make_vqbet(make_config: Callable[..., TrainConfig]) -> Callable[..., TrainConfig]:
