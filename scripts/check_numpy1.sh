@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 venv=${1:-$(mktemp -d)}
 "${PYTHON:-python3}" -m venv "$venv"
 "$venv/bin/python" -m pip install -q 'numpy==1.26.4' 'opencv-python-headless<5' pytest pyyaml scipy
-"$venv/bin/python" -m pytest -q -p no:cacheprovider -c /dev/null --rootdir . test/cameras/test_image.py
+"$venv/bin/python" -m pytest -q -p no:cacheprovider -c /dev/null --rootdir . --noconftest test/cameras/test_image.py

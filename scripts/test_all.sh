@@ -14,7 +14,7 @@ work() {
     serial) SERIAL=1 scripts/test.sh "$venv" ;;
     long) unset PYTHONDONTWRITEBYTECODE; "$venv/bin/python" -m pytest -m long ;;
     installation) "$venv/bin/python" -m pytest -m installation test/setup ;;
-    other-python) scripts/test_other_python.sh "$venv" ;;
+    other-python) scripts/test_other_python.sh "$venv" && scripts/check_numpy1.sh ;;
     benchmarks) scripts/test_benchmarks.sh "$venv-benchmarks" ;;
     bare) scripts/test_bare.sh ;;
     mutation) scripts/mutation.sh "$venv" ;;
