@@ -119,7 +119,6 @@ class Fault:
         inject: does it, and may return the steady time in s from which the time to rest counts, if not its beginning.
         deadline: s after which a watchdog must have found it; None: nothing has to stop.
         prepare: changes the plan before the system starts.
-        lasts_s: for how long it goes on in ``inject``.
         may_stop: whether a stop with a reason is right where none is demanded.
         gone: the arm is gone with it, so nothing is left to come to rest; a reason is demanded all the same.
         faster: largest speed on the way as a multiple of that before; 0: only the limits hold.
@@ -134,7 +133,6 @@ class Fault:
     inject: Callable[[Scene], float | None]
     deadline: Callable[[Robot], float | None]
     prepare: Callable[[Plan, Robot], None] = nothing
-    lasts_s: float = 0.0
     may_stop: bool = False
     gone: bool = False
     faster: float = 0.0

@@ -104,7 +104,7 @@ def images() -> Iterator[Fault]:
     gone = _fault("gone", f"no image for {GONE_S:g} s", partial(_silence, None))
     one = _fault("one-gone", f"no image of one camera for {GONE_S:g} s", partial(_silence, 0))
     for fault in (gone, one):
-        yield replace(fault, deadline=_silent_s, lasts_s=GONE_S)
+        yield replace(fault, deadline=_silent_s)
 
 
 def _silent_s(robot: Robot) -> float:

@@ -111,7 +111,6 @@ def stalls() -> Iterator[Fault]:
                 f"{part} stands still for {seconds:g} s",
                 inject,
                 deadline_of(part, FROZEN),
-                lasts_s=seconds,
             )
 
 
@@ -124,7 +123,7 @@ def busy() -> Iterator[Fault]:
     for share, priority in ((1, 0), (4, 0), (2, -20)):
         name = f"busy-{share}{'-first' if priority else ''}"
         words = f"{share} computing processes a core" + (" that go before everything else" if priority else "")
-        yield Fault(name, "load", words, partial(_hog, share, priority), lambda _: None, lasts_s=HOGS_S, may_stop=True)
+        yield Fault(name, "load", words, partial(_hog, share, priority), lambda _: None, may_stop=True)
 
 
 def _hog(share: int, priority: int, scene: Scene) -> None:

@@ -55,11 +55,9 @@ def strangers() -> Iterator[Fault]:
     )
     for name, what, topic, change, ahead in chunks:
         inject = partial(_publish_chunks, topic, change, ahead)
-        yield Fault(name, "strangers", what, inject, _soon, lasts_s=LASTS_S)
-    yield Fault("stranger-grant", "strangers", "a grant of a stranger", _grant, _soon, lasts_s=LASTS_S)
-    yield Fault(
-        "stranger-state", "strangers", "a stranger says that safety runs", _imitate_safety, _soon, lasts_s=LASTS_S
-    )
+        yield Fault(name, "strangers", what, inject, _soon)
+    yield Fault("stranger-grant", "strangers", "a grant of a stranger", _grant, _soon)
+    yield Fault("stranger-state", "strangers", "a stranger says that safety runs", _imitate_safety, _soon)
 
 
 def _soon(_: Robot) -> float:
