@@ -254,7 +254,6 @@ def _open(path: Path, task: Task | None) -> Source:
 
 
 FORMAT: Final = Format(
-    what="recorded bags",
     recognises=_recognises,
     open=_open,
     writer=lambda contents, options: BagsWriter(contents, options.task),

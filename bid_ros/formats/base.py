@@ -210,24 +210,20 @@ class Format:
     """Descriptor of a format.
 
     Attributes:
-        what: what it is, in a few words.
         recognises: tells from names and small files alone whether a path holds a data set of this format.
         open: opens one. The task is what its rows shall become; most formats do without.
         writer: makes a writer. None: the format is only read.
         losses: one sentence for each thing in ``contents`` that the format, written with these options, cannot hold.
         fates: for each column that changes, by its name (the action is ``action``), how it does; others are exact.
         read_back: gives, of the columns of an episode that was read from what the format wrote, those of the source.
-        suffix: end of the name of its file; empty: a folder.
     """
 
-    what: str
     recognises: Callable[[Path], bool]
     open: Callable[[Path, Task | None], Source]
     writer: Callable[[Contents, Options], Writer] | None = None
     losses: Callable[[Contents, Options], list[str]] = field(default=lambda contents, options: [])
     fates: Callable[[Contents, Options], Mapping[str, str]] = field(default=lambda contents, options: {})
     read_back: Callable[[Contents, Options], ReadBack] = field(default=lambda contents, options: dict)
-    suffix: str = ""
 
 
 def about_json(contents: Contents) -> dict[str, Any]:

@@ -111,7 +111,6 @@ def _recognises(path: Path) -> bool:
 
 
 FORMAT: Final = Format(
-    what="LeRobotDataset v2.1, videos or PNG",
     recognises=_recognises,
     open=_open,
     writer=LeRobotV21Writer,

@@ -224,7 +224,6 @@ def _recognises(path: Path) -> bool:
 
 
 FORMAT: Final = Format(
-    what="LeRobotDataset v3.0, videos or PNG",
     recognises=_recognises,
     open=_open,
     writer=LeRobotV30Writer,

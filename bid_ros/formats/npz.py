@@ -222,10 +222,8 @@ def _recognises(path: Path) -> bool:
 
 
 FORMAT: Final = Format(
-    what="bid_ros's own data set, one file",
     recognises=_recognises,
     open=lambda path, task: NpzSource(path),
     writer=lambda contents, options: NpzWriter(contents),
     losses=_losses,
-    suffix=".npz",
 )

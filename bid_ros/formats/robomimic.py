@@ -230,9 +230,7 @@ def _recognises(path: Path) -> bool:
 
 
 FORMAT: Final = Format(
-    what="HDF5 file of robomimic, exact",
     recognises=_recognises,
     open=lambda path, task: RobomimicSource(path),
     writer=lambda contents, options: RobomimicWriter(contents),
-    suffix=".hdf5",
 )

@@ -253,7 +253,6 @@ def _recognises(path: Path) -> bool:
 
 
 FORMAT: Final = Format(
-    what="replay buffer of Diffusion Policy, exact",
     recognises=_recognises,
     open=lambda path, task: ZarrSource(path),
     writer=lambda contents, options: ZarrWriter(contents),

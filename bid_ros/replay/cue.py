@@ -54,7 +54,6 @@ class RecordedDecision:
 
     Attributes:
         stamp_ns: time of the newest observation.
-        sequence: its number in the run.
         setting: how it was made.
         samples_ns: ``(To,)`` stamps of the samples in each row of the observation, by feature.
         digest: of the observation, see :meth:`bid_ros.core.observation.Observation.digest`.
@@ -63,7 +62,6 @@ class RecordedDecision:
     """
 
     stamp_ns: int
-    sequence: int
     setting: Setting
     samples_ns: dict[str, tuple[int, ...]]
     digest: int
@@ -105,7 +103,6 @@ def recorded_from(message: Any) -> RecordedDecision:
     delay = int(message.delay_steps)
     return RecordedDecision(
         stamp_ns=stamp_ns(message),
-        sequence=int(message.sequence),
         setting=Setting(
             decoder=current_decoder(str(message.decoder)),
             action_horizon=int(message.action_horizon),

@@ -26,13 +26,12 @@ class RecordedMotion:
         times: ``(T,)`` s from 0 on.
         actions: ``(T, D)`` set-points, as the task's actions.
         seed: of the episode's scene.
-        label, outcome: of the episode.
+        outcome: of the episode.
     """
 
     times: Array
     actions: Array
     seed: int
-    label: str
     outcome: str
 
     def save(self, path: Path, task: Task) -> None:
@@ -88,4 +87,4 @@ def read_recorded_motion(reader: BagReader, task: Task, number: int) -> Recorded
         raise RecordingError(f"episode {number} of {reader.path} lacks set-points for {gap:.2f} s; valid is no gap")
     stamps, actions = stamps[first : last + 1], actions[first : last + 1]
     times = (stamps - stamps[0]) / NANOSECONDS
-    return RecordedMotion(times, actions, episode.seed, episode.label, episode.outcome)
+    return RecordedMotion(times, actions, episode.seed, episode.outcome)

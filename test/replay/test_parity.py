@@ -13,7 +13,7 @@ CHUNK = np.linspace(0, 1, 12).reshape(4, 3)
 
 
 def recorded(selected=CHUNK, digest=7, index=2):
-    return RecordedDecision(10, 0, SETTING, {}, digest, np.asarray(selected, dtype=np.float32), index)
+    return RecordedDecision(10, SETTING, {}, digest, np.asarray(selected, dtype=np.float32), index)
 
 
 def test_equal_decisions_are_exact():
