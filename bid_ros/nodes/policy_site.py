@@ -1,18 +1,24 @@
 """What a policy node sees and commands of one arm."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from bid_ros.core.errors import BidError
+from bid_ros.core.feature import Feature
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.rotation import Array
+from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Task
-from bid_ros.core.topics import ARM_STATUS, Qos
+from bid_ros.core.topics import ARM_STATUS, Qos, feature_topic, recorded_topics
 from bid_ros.nodes.base import BidNode
-from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import arm_of, posed_arm_of
 from bid_ros.nodes.policy_report import PolicyReport
+from bid_ros.observing.features import extract
 from bid_ros.observing.intake import Intake
 from bid_ros.observing.measured import MeasuredJoints
 from bid_ros.policy.second_best import Screening
@@ -27,6 +33,52 @@ class Looks(NamedTuple):
     free: Callable[[Array], bool] | None
     rest: Screening | None
     aware: Callable[[Observation], None]
+
+
+def subscribe_features(
+    node: BidNode,
+    task: Task,
+    observe: Callable[[str, int, Any], None],
+    refuse: Callable[[str, str], None],
+    lossless: Qos | None = None,
+    heard: Mapping[str, Callable[[Any], None]] = MappingProxyType({}),
+) -> None:
+    """Subscribe to the topic of each observed feature and pass on (name, stamp_ns, value).
+
+    Args:
+        node, task: who observes, and what.
+        observe: takes each sample.
+        refuse: takes the feature's name and why a message does not fit the task.
+        lossless: of publishers that lose nothing, as in a replay; None: as the topics of a live system.
+        heard: by topic, what takes its messages before ``observe`` takes their samples.
+    """
+    topics = recorded_topics(task)
+    features: dict[str, list[Feature]] = {}
+    for feature in task.observation:
+        features.setdefault(feature_topic(feature), []).append(feature)
+    for name, carried in features.items():
+        topic = topics[name] if lossless is None else replace(topics[name], qos=lossless)
+        node.subscribe(name, partial(_take, node, carried, observe, refuse, heard.get(name)), topic)
+
+
+def _take(
+    node: BidNode,
+    features: list[Feature],
+    observe: Callable[[str, int, Any], None],
+    refuse: Callable[[str, str], None],
+    heard: Callable[[Any], None] | None,
+    message: Any,
+) -> None:
+    stamp_ns = sample_ns(message, node.now_ns())
+    if heard is not None:
+        heard(message)
+    for feature in features:
+        try:
+            value = extract(feature, message)
+        except BidError as error:
+            refuse(feature.name, str(error))
+        else:
+            observe(feature.name, stamp_ns, value)
 
 
 class PolicySite:
@@ -65,7 +117,7 @@ class PolicySite:
 
         Args:
             buffer: takes what is observed.
-            observe, refuse, lossless: as :func:`bid_ros.nodes.features.subscribe_features`.
+            observe, refuse, lossless: as :func:`subscribe_features`.
             granted, lock: called after each grant, with the lock held.
             live: samples are of now.
         """

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.cameras.depth import read_picture
+from bid_ros.cameras.model import CameraModel
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, body_topic, camera_topic
@@ -21,7 +22,6 @@ from bid_ros.tasks.registry import kind_of
 from bid_ros.tasks.twins import picture_model
 from bid_ros.views.outline import ScenePose
 from bid_ros.views.overlay import ToolPlaces, chunks_of, decision_text, draw_chunks, panel
-from bid_ros.views.studio_eye import StudioEye
 from bid_ros.views.video import compose, writer_of
 
 Picture = NDArray[np.uint8]
@@ -34,6 +34,38 @@ FRAMES_PER_SECOND: Final = {RUN: 10, "480p": 20, "720p": 20, "1080p": 20}
 MAX_FRAMES: Final = {RUN: 100, "480p": 200, "720p": 150, "1080p": 80}  # 0.5 GB
 HELD_S: Final = 0.6  # for which the end of an episode is shown
 AWAY_Z: Final = -50.0  # m, where nobody sees a body of which the bag says nothing
+
+
+THICKNESS: Final = 0.01  # m by which a point may lie behind what is seen: lines lie on surfaces
+FROM_MUJOCO: Final = np.diag([1.0, -1.0, -1.0])  # MuJoCo's cameras look along -z, y up
+
+
+class StudioEye:
+    """A :class:`bid_ros.views.overlay.Eye` at the studio's camera.
+
+    Args:
+        model: MuJoCo's model of the scene.
+        width, height: size of the picture in px.
+
+    Attributes:
+        depths: ``(height, width)`` m, what the camera sees; None: nothing is hidden.
+    """
+
+    def __init__(self, model: Any, width: int, height: int) -> None:
+        camera = model.camera(CAMERA)
+        turn = np.asarray(model.cam_mat0[camera.id]).reshape(3, 3) @ FROM_MUJOCO
+        self._model = CameraModel(np.array(model.cam_pos0[camera.id]), turn, float(camera.fovy[0]), width, height)
+        self.depths: NDArray[np.float64] | None = None
+        self.width, self.height = width, height
+
+    def project(self, points: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return pixels ``(..., 2)``, NaN where something else is in front, and depths ``(...)`` in m, of points."""
+        pixels, depth = self._model.project(points)
+        if self.depths is not None:
+            inside = np.asarray((pixels >= 0).all(-1) & (pixels < (self.width, self.height)).all(-1))
+            column, row = np.where(inside[..., None], pixels, 0.0).astype(int).T
+            pixels[inside & (depth > self.depths[row.T, column.T] + THICKNESS)] = np.nan
+        return pixels, depth
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bid_ros.control.servo import ChunkTrack
 from bid_ros.control.slowing import Pace, rows_between
-from bid_ros.control.track import ChunkTrack
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d, quaternion_from_matrix
 from bid_ros.core.task import load_task

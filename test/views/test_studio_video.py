@@ -24,8 +24,7 @@ from bid_ros.tasks.twins import picture_model, scene_model
 from bid_ros.views.message_values import FIELDS
 from bid_ros.views.outline import ScenePose
 from bid_ros.views.overlay import SELECTED, ToolPlaces
-from bid_ros.views.studio_eye import StudioEye
-from bid_ros.views.studio_video import RUN, Moment, StudioPainter, write_studio
+from bid_ros.views.studio_video import RUN, Moment, StudioEye, StudioPainter, write_studio
 
 SYSTEMS = ("franka_place", "ur5_pick")
 # What a policy's images show: shapes, places, colours and light. They were so when the shipped policies were trained.

@@ -315,7 +315,7 @@ REST_POLL_S = 0.002
 
 
 class Link:
-    """The arm's side of the servo loop, as :class:`bid_ros.robots.ur.link.UrLink`, without a process."""
+    """The arm's side of the servo loop, as :class:`bid_ros.robots.ur.driver.UrLink`, without a process."""
 
     def __init__(self, world: World, config: UrConfig, release: bool) -> None:
         self._world, machine = world, world.machine
