@@ -1,8 +1,7 @@
 """An empty table in the twin of any robot, seen by the cameras of a task."""
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import quaternion_from_matrix
 from bid_ros.sim.mjcf import NO_BITS, WORLD_BITS, geom, look, part, text
-from bid_ros.sim.twin import Pose
+from bid_ros.tasks.table.objects_world import ObjectTruth
 from bid_ros.tasks.world import WRIST_UP, add_camera, on_wrist
 
 _TABLE: Final = "0.55 0.50 0.44 1"
@@ -21,13 +20,6 @@ FOVY: Final = 42.0  # degrees
 # In the frame of the hand, whose z points along the fingers: beside them, looking past them.
 WRIST_CAMERA_POSITION: Final = (0.09, 0.0, 0.06)
 WRIST_CAMERA_LOOK_AT: Final = (0.03, 0.0, 0.20)
-
-
-@dataclass(frozen=True)
-class EmptyGroundTruth:
-    """What is known of an empty table: nothing lies on it."""
-
-    bodies: Mapping[str, Pose] = field(default_factory=dict)
 
 
 class EmptyWorld:
@@ -42,9 +34,9 @@ class EmptyWorld:
     def before_step(self) -> None:
         """Do nothing."""
 
-    def ground_truth(self, stamp_ns: int) -> EmptyGroundTruth:
+    def ground_truth(self, stamp_ns: int) -> ObjectTruth:
         """Return that nothing is there."""
-        return EmptyGroundTruth()
+        return ObjectTruth({})
 
 
 def fixed_view() -> tuple[Sequence[float], Sequence[float]]:
