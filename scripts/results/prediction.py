@@ -40,14 +40,13 @@ class MeasureRanking:
 
 
 def agreement(
-    offline: Mapping[str, Sequence[float]], online: Mapping[str, tuple[float, float, float]], seed: int = 0
+    offline: Mapping[str, Sequence[float]], online: Mapping[str, tuple[float, float, float]]
 ) -> MeasureRanking:
     """Hold one measure against success.
 
     Args:
         offline: the measure, smaller is better: a value for each episode, the same episodes for each decoder.
         online: success, or score: mean and 95 % interval, of at least the same decoders.
-        seed: of the resampling.
 
     Raises:
         BidError: fewer than three decoders have both.
@@ -57,7 +56,7 @@ def agreement(
         raise BidError(f"{len(names)} decoders have a measure and a success; valid are {FEWEST} or more")
     values = -np.array([offline[name] for name in names], dtype=np.float64)  # (M, E)
     means, low, high = np.array([online[name] for name in names], dtype=np.float64).T
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     drawn = random.integers(0, values.shape[1], (RESAMPLES, values.shape[1]))
     measured = np.nanmean(values[:, drawn], axis=2).T  # (R, M)
     deviation = (high - low) / (2 * NormalDist().inv_cdf(0.975))

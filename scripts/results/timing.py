@@ -54,9 +54,8 @@ def alternate(
     procedures: Mapping[str, Procedure],
     task: Task,
     rounds: int,
-    warm_up: int = 5,
-    between: Callable[[], None] = lambda: None,
-    seed: int = 0,
+    warm_up: int,
+    between: Callable[[], None],
 ) -> dict[str, NDArray[np.float64]]:
     """Let every procedure decide on the same observations, in a new random order each round.
 
@@ -66,12 +65,11 @@ def alternate(
         rounds: decisions of each procedure that count.
         warm_up: rounds before that do not count.
         between: called once a round.
-        seed: of observations and orders.
 
     Returns:
         Per procedure ``(rounds, 4)``, ms: the stages in the order of :data:`STAGES`.
     """
-    rng, names = np.random.default_rng(seed), list(procedures)
+    rng, names = np.random.default_rng(0), list(procedures)
     found: dict[str, list[tuple[int, ...]]] = {name: [] for name in names}
     for observation in islice(stream_of_noise(task, rng), warm_up + rounds):
         for place in rng.permutation(len(names)):  # whoever is first finds cold caches
@@ -97,9 +95,9 @@ def summarise(rows: Mapping[str, NDArray[np.float64]], reference: str) -> dict[s
     }
 
 
-def median_ratio(first: NDArray[np.float64], second: NDArray[np.float64], seed: int = 0) -> Interval:
+def median_ratio(first: NDArray[np.float64], second: NDArray[np.float64]) -> Interval:
     """Return the median of the paired ratios ``first / second`` and its 95 % bootstrap interval (median, low, high)."""
     ratios = first / second
-    drawn = np.random.default_rng(seed).integers(0, ratios.size, (_RESAMPLES, ratios.size))
+    drawn = np.random.default_rng(0).integers(0, ratios.size, (_RESAMPLES, ratios.size))
     low, high = np.percentile(np.median(ratios[drawn], axis=1), [2.5, 97.5])
     return float(np.median(ratios)), float(low), float(high)

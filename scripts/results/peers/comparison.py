@@ -107,7 +107,7 @@ class Comparison:
         return asdict(self)
 
 
-def compare_peers(setup: Setup, peers: Sequence[Peer], decisions: int, warm_up: int = 5, seed: int = 0) -> Comparison:
+def compare_peers(setup: Setup, peers: Sequence[Peer], decisions: int, warm_up: int) -> Comparison:
     """Alternate ours and the peers, decision by decision, and measure the machine between them.
 
     Args:
@@ -115,7 +115,6 @@ def compare_peers(setup: Setup, peers: Sequence[Peer], decisions: int, warm_up: 
         peers: procedures to compare with.
         decisions: of each procedure that count.
         warm_up: decisions of each procedure before these.
-        seed: of noise, observations and orders.
 
     Raises:
         BidError: a number is outside its range.
@@ -131,12 +130,12 @@ def compare_peers(setup: Setup, peers: Sequence[Peer], decisions: int, warm_up: 
     for peer in peers:
         if peer.steps > setup.bundle.settings.train_steps:
             raise BidError(f"{peer.steps} steps are asked for; valid is up to {setup.bundle.settings.train_steps}")
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     threads = torch.get_num_threads()
     torch.set_num_threads(setup.threads)
     try:
         ours = f"{OURS}, {setup.bundle.settings.sampler.upper()} {own}"
-        procedures: dict[str, Procedure] = {ours: our_procedure(setup, seed)}
+        procedures: dict[str, Procedure] = {ours: our_procedure(setup)}
         for peer in peers:
             maker = EagerMaker(
                 setup.networks, setup.bundle, setup.task, peer.scheduler, peer.steps or own, setup.samples
@@ -144,7 +143,7 @@ def compare_peers(setup: Setup, peers: Sequence[Peer], decisions: int, warm_up: 
             procedures[peer.name(own)] = maker.decide
         work = decision_work(setup.bundle, setup.task, setup.samples)
         machine = Machine(build_runtime(setup.runtime, setup.threads), _working_set(setup))
-        rows = alternate(procedures, setup.task, decisions, warm_up, machine.measure, seed)
+        rows = alternate(procedures, setup.task, decisions, warm_up, machine.measure)
     finally:
         torch.set_num_threads(threads)
     times = summarise(rows, ours)
@@ -155,11 +154,11 @@ def compare_peers(setup: Setup, peers: Sequence[Peer], decisions: int, warm_up: 
     return Comparison(ours, times, floors, machine.flops_per_s, machine.bytes_per_s, *machine.best, decisions)
 
 
-def our_procedure(setup: Setup, seed: int = 0) -> Procedure:
+def our_procedure(setup: Setup) -> Procedure:
     """Return a live decision: policy, decoder BID and decision maker, as the policy node has them."""
     policy = DiffusionPolicy(setup.bundle, setup.task, setup.runtime, setup.threads)
     policy.warm_up(setup.samples)
-    maker = DecisionMaker(policy, bundle_decoder("bid", setup.bundle, setup.task, setup.samples, 1), setup.task, seed)
+    maker = DecisionMaker(policy, bundle_decoder("bid", setup.bundle, setup.task, setup.samples, 1), setup.task, 0)
 
     def decide(observation: Observation) -> Durations:
         record = maker.decide(observation)

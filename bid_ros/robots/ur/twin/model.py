@@ -14,7 +14,6 @@ ROS 2 description. Not published, so plausible values of our own: rotor inertia 
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
 from typing import Final
 
 import mujoco
@@ -122,20 +121,17 @@ def empty_scene(timestep: float = TIMESTEP_S) -> ET.Element:
     return scene
 
 
-def add_ur5e(
-    worldbody: ET.Element, *, base_pos: Sequence[float] = (0.0, 0.0, 0.0), kinematics: Kinematics = UR5E
-) -> ET.Element:
-    """Put a UR5e with its foot at ``base_pos`` into a scene and return its ``tool0`` body, the flange.
+def add_ur5e(worldbody: ET.Element, *, kinematics: Kinematics = UR5E) -> ET.Element:
+    """Put a UR5e with its foot at the origin into a scene and return its ``tool0`` body, the flange.
 
     Args:
         worldbody: the element of the scene that the robot's bodies go into.
-        base_pos: ``(3,)`` m, world frame; the base frame is not turned against the world.
         kinematics: lengths of the links; masses and looks stay the UR5e's.
 
     Returns:
         The body at the flange, z out of it, where :func:`bid_ros.robots.robotiq.model.add_gripper` or a tool goes.
     """
-    base = ET.SubElement(worldbody, "body", name="base", pos=text(base_pos))
+    base = ET.SubElement(worldbody, "body", name="base")
     _capsule(base, "0 0 0.02  0 0 0.05", 0.07, _GREY)
     parent, place, turn = base, np.zeros(3), 0.0
     for number, (a, d, alpha) in enumerate(kinematics.table):
