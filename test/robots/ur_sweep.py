@@ -7,21 +7,28 @@ import pytest
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
+from bid_ros.robots.registry import build_arm
+from bid_ros.robots.ur.config import UrConfig
 
 REST_S = 0.5
 PERIOD_S = 0.01
 SPEED = 0.25  # m/s
 HELD_UP_S = 0.1  # half of the silence for which the driver stops the arm; set-points are PERIOD_S apart
 # On a busy computer the tests, the proxies and the twin are held up as well: the longest times that are sound.
-OPTIONS = {
+STATE_TIMEOUT_S = 0.2
+OF_TWIN = {
     "twin": True,
     "gripper": None,
     "lookahead_time_s": 0.05,
     "gain": 1500.0,
     "silence_timeout_s": 0.2,
-    "state_timeout_s": 0.2,
-    "watchdog_hz": 5.0,
+    "state_timeout_s": STATE_TIMEOUT_S,
 }
+OPTIONS = {**OF_TWIN, "watchdog_hz": 5.0}
+
+
+def ur(address, **parts):
+    return build_arm("ur", UrConfig(address, **{**OF_TWIN, **parts}))
 
 
 class Sweep:

@@ -12,35 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from real_time import HoldUps, wait_until
+from robots.ur_sweep import OF_TWIN, PERIOD_S, ur
 from ur_twin import free_address
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.protocol import DriverRequest
-from bid_ros.robots.registry import build_arm
 from bid_ros.robots.robotiq.driver import RobotiqConfig
-from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 
-PERIOD_S = 0.01
 ZERO = np.zeros(3)
-
-
-# This process and the twin share a computer with other tests.
-STATE_TIMEOUT_S = 0.2
-OPTIONS = {
-    "twin": True,
-    "gripper": None,
-    "lookahead_time_s": 0.05,
-    "gain": 1500.0,
-    "silence_timeout_s": 0.2,
-    "state_timeout_s": STATE_TIMEOUT_S,
-}
-
-
-def ur(address, **parts):
-    return build_arm("ur", UrConfig(address, **{**OPTIONS, **parts}))
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +72,7 @@ def periods(arm, tries=3):
             stream(arm, [0.0, 0.05, 0.0], 1.0, gaps=gaps)
             return arm.statistics()
         except ArmError:
-            if tries == 1 or max(gaps) < OPTIONS["silence_timeout_s"]:
+            if tries == 1 or max(gaps) < OF_TWIN["silence_timeout_s"]:
                 raise
     return periods(arm, tries - 1)
 

@@ -7,33 +7,15 @@ import time
 
 import numpy as np
 import pytest
+from robots.ur_sweep import PERIOD_S, STATE_TIMEOUT_S, ur
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Dynamics
-from bid_ros.robots.registry import build_arm
-from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.twin.machine import RuntimeState
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 
-PERIOD_S = 0.01
 ZERO = np.zeros(3)
-
-
-# This process and the twin share a computer with other tests.
-STATE_TIMEOUT_S = 0.2
-OPTIONS = {
-    "twin": True,
-    "gripper": None,
-    "lookahead_time_s": 0.05,
-    "gain": 1500.0,
-    "silence_timeout_s": 0.2,
-    "state_timeout_s": STATE_TIMEOUT_S,
-}
-
-
-def ur(address, **parts):
-    return build_arm("ur", UrConfig(address, **{**OPTIONS, **parts}))
 
 
 @pytest.fixture
