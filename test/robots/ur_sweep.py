@@ -31,6 +31,14 @@ def ur(address, **parts):
     return build_arm("ur", UrConfig(address, **{**OF_TWIN, **parts}))
 
 
+def wait_until(condition, limit_s, what):
+    """Wait by the clock of this module, which a world in lockstep replaces."""
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end, f"waited {limit_s} s for {what}"
+        time.sleep(0.002)
+
+
 class Sweep:
     """Streams set-points that swing along y at a steady pace, as the arm node would, until the arm refuses.
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from robots.ur_sweep import wait_until
 
 from bid_ros.control.setpoint import JointSetpoint
 from bid_ros.control.spatial import Pose
@@ -133,13 +134,6 @@ def turn(arm, rate, seconds, joint=0):
         arm.command_joints(JointSetpoint(place.copy(), still.copy()))
         due += PERIOD_S
         time.sleep(max(0.0, due - time.monotonic()))
-
-
-def wait_until(condition, limit_s, what):
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end, f"waited {limit_s} s for {what}"
-        time.sleep(0.002)
 
 
 def at_rest(arm):

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from robots.ur_sweep import PERIOD_S, STATE_TIMEOUT_S, ur
+from robots.ur_sweep import PERIOD_S, STATE_TIMEOUT_S, ur, wait_until
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
@@ -24,13 +24,6 @@ def arm(robot):
     built.connect()
     yield built
     built.close()
-
-
-def wait_until(condition, limit_s, what):
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end, f"waited {limit_s} s for {what}"
-        time.sleep(0.002)
 
 
 def stream(arm, velocity, seconds, start=None):
