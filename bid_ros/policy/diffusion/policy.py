@@ -130,21 +130,12 @@ class DiffusionPolicy(GraphPolicy):
         start_mode: StartMode = "noise",
         guidance: Guidance | None = None,
     ) -> tuple[Array, Array | None]:
-        """Sample chunks. The same generator state and arguments give the same chunks.
+        """Sample chunks in task units. Arguments and result as of :meth:`bid_ros.policy.base.Policy.sample`, but for:
 
         Args:
-            encoded: result of :meth:`encode`.
-            strong: number of strong samples, at least 1.
-            weak: number of weak samples, 0 for none. Their number does not change the strong samples.
             rng: source of the noise, first of the strong, then of the weak samples.
-            start: ``(H, D)`` trajectory in task units from which sampling starts, if ``start_mode`` needs one.
             start_mode: see :meth:`bid_ros.policy.diffusion.sampler.Sampler.run`.
             guidance: what the strong samples are drawn towards. Needs a runtime with gradients.
-
-        Returns:
-            Strong ``(strong, H, D)`` and weak ``(weak, H, D)`` or None, task units, float64. Rows before
-            ``observation_steps - 1`` lie in the past.
-
         Raises:
             DecodingError: a count is not valid, or weak samples are asked for that were not encoded.
         """

@@ -60,19 +60,15 @@ class VqBetPolicy(GraphPolicy):
         start: Array | None = None,
         start_mode: StartMode = "noise",
     ) -> tuple[Array, Array | None]:
-        """Sample chunks. The same generator state and arguments give the same chunks.
+        """Sample chunks in task units, as :meth:`bid_ros.policy.base.Policy.sample` says.
+
+        Nothing is predicted of the past. Rows before ``observation_steps - 1`` continue the first step of the chunk
+        backwards.
 
         Args:
-            encoded: result of :meth:`encode`.
-            strong: number of strong samples, at least 1.
-            weak: number of weak samples, 0 for none. Their number does not change the strong samples.
             rng: source of two uniform numbers a sample, first of the strong, then of the weak samples.
             start: not used.
             start_mode: valid is ``noise`` only.
-
-        Returns:
-            Strong ``(strong, H, D)`` and weak ``(weak, H, D)`` or None, task units, float64. Nothing is predicted of
-            the past: rows before ``observation_steps - 1`` continue the first step of the chunk backwards.
 
         Raises:
             DecodingError: a count or the start mode is not valid, or weak samples are asked for that were not encoded.
