@@ -50,17 +50,7 @@ def write_gif(frames: Sequence[Image], path: str | Path, fps: float, max_bytes: 
 def write_webp(frames: Sequence[Image], path: str | Path, fps: float, max_bytes: int = 3_000_000) -> Path:
     """Write a looping WebP animation: smaller than a GIF, and of all colours. Reduce its quality until it fits.
 
-    Args:
-        frames: ``(height, width, 3)`` uint8, rgb, all of one size.
-        path: file to write. Its folder is created. It is replaced only by a complete file.
-        fps: frames per second.
-        max_bytes: wanted size. If the smallest version is still larger, it is kept.
-
-    Returns:
-        The path.
-
-    Raises:
-        BidError: no frames, frames of different sizes, or a rate that is not possible.
+    Arguments, result and errors are those of :func:`write_gif`.
     """
     tries = (["-loop", "0", "-quality", str(quality)] for quality in _WEBP_QUALITIES)
     with _replacing(frames, path, fps, ".webp") as part:
@@ -71,16 +61,7 @@ def write_webp(frames: Sequence[Image], path: str | Path, fps: float, max_bytes:
 def write_mp4(frames: Sequence[Image], path: str | Path, fps: float) -> Path:
     """Write an H.264 video that browsers play. An odd size loses one row or column.
 
-    Args:
-        frames: ``(height, width, 3)`` uint8, rgb, all of one size.
-        path: file to write. Its folder is created. It is replaced only by a complete file.
-        fps: frames per second.
-
-    Returns:
-        The path.
-
-    Raises:
-        BidError: no frames, frames of different sizes, or a rate that is not possible.
+    Arguments, result and errors are those of :func:`write_gif`.
     """
     options = ["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-crf", "23"]
     with _replacing(frames, path, fps, ".mp4") as part:

@@ -30,14 +30,9 @@ from bid_ros.policy.runtimes.base import Runtime
 class ActPolicy(GraphPolicy):
     """Predicts a chunk for each member of a bundle. Results do not depend on earlier calls. One thread only.
 
-    Args:
-        bundle: a checked bundle.
-        task: the task it was checked against.
-        runtime: a name for :func:`bid_ros.policy.runtimes.registry.build_runtime`, or a runtime.
-        threads: inference threads of a runtime given by name.
+    Its arguments are those of :class:`bid_ros.policy.graph_policy.GraphPolicy`.
 
     Attributes:
-        runtime: name of the library that runs the networks.
         capabilities: nothing is drawn, so there is no start and no guidance. No row of the past is predicted.
 
     Raises:

@@ -48,11 +48,7 @@ class WholeSampling(Protocol):
 class DiffusionPolicy(GraphPolicy):
     """Samples action chunks from a bundle. Results do not depend on earlier calls. One thread only.
 
-    Args:
-        bundle: a checked bundle.
-        task: the task it was checked against.
-        runtime: a name for :func:`bid_ros.policy.runtimes.registry.build_runtime`, or a runtime.
-        threads: inference threads of a runtime given by name.
+    Its arguments are those of :class:`bid_ros.policy.graph_policy.GraphPolicy`.
 
     Raises:
         BundleError: a graph cannot be loaded, or its inputs or output do not fit the task.

@@ -29,14 +29,9 @@ from bid_ros.policy.vqbet.codes import CodeForecast, chunks_of, draw_codes, fore
 class VqBetPolicy(GraphPolicy):
     """Samples action chunks from a bundle. Results do not depend on earlier calls. One thread only.
 
-    Args:
-        bundle: a checked bundle.
-        task: the task it was checked against.
-        runtime: a name for :func:`bid_ros.policy.runtimes.registry.build_runtime`, or a runtime.
-        threads: inference threads of a runtime given by name.
+    Its arguments are those of :class:`bid_ros.policy.graph_policy.GraphPolicy`.
 
     Attributes:
-        runtime: name of the library that runs the networks.
         capabilities: sampling cannot start from a chunk, nor be guided. No row of the past is predicted.
 
     Raises:
