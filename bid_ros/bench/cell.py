@@ -12,7 +12,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.decoding.config import Metric, Terms, Trim, Variant
 from bid_ros.decoding.decoder import DecodeRequest, Proposal
-from bid_ros.decoding.decoder_config import DecoderConfig, WarmStart
+from bid_ros.decoding.decoder_config import MOST_SAMPLES, DecoderConfig, WarmStart
 from bid_ros.decoding.lead import check_lead
 from bid_ros.decoding.registry import build_decoder, decoder_names
 from bid_ros.decoding.written import BID_SETTINGS, READ_BY, read_decoder
@@ -177,6 +177,8 @@ def _check(cell: BenchCell, task: Task) -> None:
     check_lead(build_decoder(cell.decoder), task)
     for name in ("noise", "drift", "jump"):
         check_range("", name, getattr(cell, name), 0, 1000, BidError)
+    if cell.samples is not None:
+        check_range("", "samples", cell.samples, 1, MOST_SAMPLES, BidError)
     if cell.delay < 0 or cell.horizon < 1 or cell.horizon + cell.delay > executable:
         raise BidError(
             f"horizon {cell.horizon} with delay {cell.delay} does not fit; valid is a horizon of at least 1, a delay "

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_decoders
 from bid_ros.commands.tasks import task_path
+from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.files import check_folder
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
+from bid_ros.decoding.decoder_config import MOST_SAMPLES
 from bid_ros.recording.outcomes import OUTCOMES, SUCCESS
 from bid_ros.system.folder import find_system, shipped_systems
 
@@ -114,6 +116,7 @@ def _checked(options: argparse.Namespace) -> tuple[str, ...]:
     decoders = tuple(dict.fromkeys(filter(None, options.decoder)))
     if not decoders:
         raise BidError("--decoder names none; valid is a comma list of one or more")
+    check_range("", "--samples", options.samples, 1, MOST_SAMPLES, BidError)
     for name in ("episodes", "seed"):
         if (value := getattr(options, name)) < 0:
             raise BidError(f"--{name} is {value}; valid is 0 or more")

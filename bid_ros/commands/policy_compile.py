@@ -5,21 +5,24 @@ import json
 import sys
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from bid_ros.commands.tasks import task_of
+from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import History, Observation
 from bid_ros.core.tables import markdown_table
 from bid_ros.core.task import Task
+from bid_ros.decoding.decoder_config import MOST_SAMPLES
 from bid_ros.policy.agreement import compare_policies, decision_times, random_observations
 from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.registry import load_policy
 from bid_ros.policy.runtimes.registry import OPTIONS, build_runtime
 
 REFERENCE = "onnx"  # float32 on the CPU
+MOST_DECISIONS: Final = 10_000  # their observations are in memory at the same time
 
 
 def add_compile(parts: Any) -> None:
@@ -47,9 +50,8 @@ def add_compile(parts: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Build, compare and report."""
-    for name, value in (("samples", options.samples), ("decisions", options.decisions)):
-        if value < 1:
-            raise BidError(f"--{name} is {value}; valid is 1 or more")
+    check_range("", "--samples", options.samples, 1, MOST_SAMPLES, BidError)
+    check_range("", "--decisions", options.decisions, 1, MOST_DECISIONS, BidError)
     task = task_of(options.task, bundled_task(options.bundle), options.bundle)
     bundle = load_bundle(options.bundle, task)
     runtime = build_runtime(options.runtime, options.threads, build=True)

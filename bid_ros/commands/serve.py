@@ -13,12 +13,13 @@ from bid_ros.commands.tasks import task_of
 from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
+from bid_ros.decoding.decoder_config import MOST_SAMPLES
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.remote.dial import VARIABLE, read_key
 from bid_ros.policy.remote.server import PolicyServer
-from bid_ros.policy.remote.service import MOST, PolicyService
+from bid_ros.policy.remote.service import PolicyService
 from bid_ros.system.priority import raise_priority
 from bid_ros.teleop.page_server import SELF, own_certificate
 
@@ -56,7 +57,7 @@ def add_parser(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve until a signal, then report."""
     check_range("", "port", options.port, 0, 65535, BidError)
-    check_range("", "samples", options.samples, 1, MOST, BidError)
+    check_range("", "samples", options.samples, 1, MOST_SAMPLES, BidError)
     key, tls = read_key(options.api_key_file), encryption(options.certificate)
     task = task_of(options.task, bundled_task(options.bundle), options.bundle)
     bundle = load_bundle(options.bundle, task)

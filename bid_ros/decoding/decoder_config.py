@@ -17,6 +17,8 @@ WarmStart = Literal["renoise", "clean"]
 Memory = Literal["nearest", "between"]
 ActionHorizon = Count | Literal["all"]
 DEFAULT_MODE_SIZE: Final = 3
+MOST_SAMPLES: Final = 256
+"""Largest N that verbs, nodes and configuration files take. Memory and time of a decision grow with it."""
 # A feature that spreads less than this in its own unit (m, rad, 1) did not vary in the training data.
 SMALLEST_SPREAD: Final = 1e-6
 

@@ -1,5 +1,6 @@
 """Parameters of the episode node."""
 
+from bid_ros.decoding.decoder_config import MOST_SAMPLES
 from bid_ros.nodes.joints import ARM_CONFIG
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.policy.decision_rate import FASTEST_HZ
@@ -16,7 +17,7 @@ PARAMETERS = (
     Parameter("acting", "policy", "source that moves the arm in an episode: policy or teleop"),
     Parameter("out", "", "folder for run.json"),
     Parameter("decoder", "", "decoder, for the record"),
-    Parameter("samples", 0, "N, for the record", 0, 256),
+    Parameter("samples", 0, "N, for the record", 0, MOST_SAMPLES),
     Parameter("action_horizon", 1, "actions executed a decision, for the record", 1, 64),
     Parameter("decision_rate_hz", 0.0, "decisions a second, for the record; 0: the task's rate", 0.0, FASTEST_HZ),
     Parameter("nodes", [""], "nodes that are heard before the first episode, so that its record is complete"),

@@ -1,5 +1,6 @@
 """Parameters of the policy node."""
 
+from bid_ros.decoding.decoder_config import MOST_SAMPLES
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.policy.budget import BUDGET_MS
@@ -12,7 +13,13 @@ PARAMETERS = (
     Parameter("bundle_task", "", "path of the task file of a bundle that predicts poses where joints are commanded"),
     Parameter("decoder", "bid", "the decoder, as in bid or bid:variant=paper; names: docs/reference/decoders.md"),
     Parameter("instruction", "", "text of the task, for a policy that takes one; empty: that of its bundle"),
-    Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
+    Parameter(
+        "samples",
+        16,
+        "N, strong samples a decision; as many weak ones if the bundle has a weak policy",
+        1,
+        MOST_SAMPLES,
+    ),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
     Parameter(
         "decision_rate_hz", 0.0, "decisions a second, a multiple of the task's rate; 0: its rate", 0.0, FASTEST_HZ

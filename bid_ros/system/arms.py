@@ -13,6 +13,7 @@ from bid_ros.core.arms import ArmPlace, Arms, arms_folder, check_apart
 from bid_ros.core.errors import BidError
 from bid_ros.core.settings import load_settings, settings
 from bid_ros.core.topics import check_namespace
+from bid_ros.decoding.decoder_config import MOST_SAMPLES
 from bid_ros.system.description import NodeSpec, describe
 from bid_ros.system.folder import FILE, POLICY, System, TwinSettings, find_system
 from bid_ros.system.run import RunArguments
@@ -50,7 +51,7 @@ class ArmsPolicySettings:
 
     bundle: str = ""
     decoder: str = "bid"
-    samples: Annotated[int, Field(ge=1, le=256)] = 16
+    samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES)] = 16
     action_horizon: Annotated[int, Field(ge=1, le=64)] = 1
 
 

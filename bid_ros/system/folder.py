@@ -15,6 +15,7 @@ from bid_ros.core.errors import ArmError, BidError, TaskError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
+from bid_ros.decoding.decoder_config import MOST_SAMPLES
 from bid_ros.robots.registry import check_joints, check_robot, load_arm_config, posed_arm, task_arm
 from bid_ros.safety.self_collision import check_known
 from bid_ros.system.parameters import load_parameters
@@ -47,7 +48,7 @@ class PolicySettings:
     bundle: str = ""
     bundle_task: str = ""
     decoder: str = "bid"
-    samples: Annotated[int, Field(ge=1, le=256)] = 16
+    samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES)] = 16
     action_horizon: Annotated[int, Field(ge=1, le=64)] = 1
     decision_rate_hz: Annotated[float, Field(ge=0, le=100)] = 0.0
     signed_by: str = ""

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import CLOCK, TF, TF_STATIC, check_namespace
+from bid_ros.decoding.decoder_config import MOST_SAMPLES
 from bid_ros.system.description import NodeSpec
 from bid_ros.system.folder import BESIDE_BUNDLE, POLICY, PolicySettings, System
 from bid_ros.system.run import LOG_LEVELS, argument, check_arguments
@@ -29,7 +30,7 @@ class ReplayArguments:
     bag: str = argument("", "the bag: its folder or file")
     remap: tuple[str, ...] = argument((), "recorded names of topics, each as TOPIC:=/RECORDED/NAME")
     decoder: str | None = argument(None, "the decoder, such as bid or bid:variant=paper (default: as recorded)")
-    samples: int | None = argument(None, "N, strong samples a decision (default: as recorded)", 1, 256)
+    samples: int | None = argument(None, "N, strong samples a decision (default: as recorded)", 1, MOST_SAMPLES)
     action_horizon: int | None = argument(None, "actions executed a decision (default: as recorded)", 1, 64)
     seed: int | None = argument(None, "seed of the sampling noise (default: as recorded)", 0, 2**31 - 1)
     bundle: str = argument("", "folder of the policy bundle (default: system.yaml's)")

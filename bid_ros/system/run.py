@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar, get_args, get_type_hints
 from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import check_namespace
+from bid_ros.decoding.decoder_config import MOST_SAMPLES
 from bid_ros.policy.decision_rate import FASTEST_HZ
 
 _VALID: Final = {int: "is a whole number", float: "is a number", bool: "are true and false"}
@@ -45,7 +46,7 @@ class RunArguments:
         "", "codec of recorded images: raw, png (without loss), jpeg or jpeg:QUALITY (default: nodes.yaml's, else raw)"
     )
     decoder: str | None = argument(None, "the decoder, such as bid or bid:variant=paper (default: system.yaml's)")
-    samples: int | None = argument(None, "N, strong samples a decision (default: system.yaml's)", 1, 256)
+    samples: int | None = argument(None, "N, strong samples a decision (default: system.yaml's)", 1, MOST_SAMPLES)
     action_horizon: int | None = argument(None, "actions a decision; 1 = closed loop (default: system.yaml's)", 1, 64)
     decision_rate: float | None = argument(
         None,

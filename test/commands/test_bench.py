@@ -103,6 +103,8 @@ def test_a_bench_from_the_command_line(task, tmp_path, capsys):
         (["--decoder", "bid+lead"], "'bid+lead' moves a commanded position on, but task 'pusht' commands points"),
         (["--seed", "0"], "seeds are [0]"),
         (["--workers", "0"], "workers is 0"),
+        (["--samples", "16,1000000000"], "samples is 1000000000; valid is 1 to 256"),
+        (["--samples", "0"], "samples is 0; valid is 1 to 256"),
         (["--samples", "4", "--decoder", "bid:mode_size=3"], "valid with 4 samples is at most 2"),
         (["--decoder", "bid-paper"], "decoder 'bid-paper' is now written 'bid:variant=paper'"),
         (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bid_ros.cli import main
 from bid_ros.commands.evaluate import _task_and_bundle
 from bid_ros.policy.bundle import load_bundle
 
@@ -24,3 +25,11 @@ def test_a_system_s_policy_is_evaluated_on_the_task_that_it_was_made_for(system)
 
 def test_a_task_without_a_system_has_no_robot():
     assert not _task_and_bundle(argparse.Namespace(system="pusht", bundle=""))[2]
+
+
+@pytest.mark.parametrize("samples", ["0", "257", "1000000000"])
+def test_a_number_of_samples_that_no_policy_node_takes_is_one_sentence(tmp_path, capsys, samples):
+    """Memory grows with it: 10^9 samples would fill it before anything is said."""
+    assert main(["evaluate", "pusht", str(tmp_path), "--samples", samples, "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == f"error: --samples is {samples}; valid is 1 to 256\n"
+    assert not (tmp_path / "out").exists()

@@ -23,7 +23,7 @@ def bundle(task, tmp_path):
 
 def compiled(*arguments):
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        status = main(["policy", "compile", *map(str, arguments), "--decisions", "3"])
+        status = main(["policy", "compile", "--decisions", "3", *map(str, arguments)])
     return status, printed.getvalue()
 
 
@@ -77,7 +77,9 @@ def test_observations_of_a_data_set(bundle, task, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--samples", "0"], "--samples is 0; valid is 1 or more"),
+        (["--samples", "0"], "--samples is 0; valid is 1 to 256"),
+        (["--samples", "1000000000"], "--samples is 1000000000; valid is 1 to 256"),
+        (["--decisions", "1000000000"], "--decisions is 1000000000; valid is 1 to 10000"),
         (["--runtime", "tflite"], "runtime is 'tflite'; valid are auto"),
         (["--runtime", "tensorrt"], "runtime 'tensorrt' cannot be used: "),
     ],

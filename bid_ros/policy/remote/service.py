@@ -13,6 +13,7 @@ from bid_ros.core.feature import Feature
 from bid_ros.core.observation import Observation, task_history
 from bid_ros.core.task import Task
 from bid_ros.decoding import Guidance, StartMode
+from bid_ros.decoding.decoder_config import MOST_SAMPLES
 from bid_ros.policy.base import Bundle, Policy, policy_history
 from bid_ros.policy.ranges import task_ranges
 from bid_ros.policy.registry import most_samples
@@ -20,7 +21,6 @@ from bid_ros.policy.remote.frames import KeptFrames
 from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_of, generator_words
 
 VERSION: Final = 1
-MOST: Final = 256  # samples, strong or weak
 OWN: Final = ("n", "weak", "seed", "start", "start_mode", "guidance", "number", "kept", "warm_up")  # of the extension
 GUIDANCE: Final = ("target", "weights", "clip")
 
@@ -185,6 +185,6 @@ def _value(feature: Feature, value: Any, task: Task) -> NDArray[Any]:
 
 def _count(wanted: Mapping[str, Any], name: str, least: int) -> int:
     value = wanted.get(name, least)
-    if type(value) is not int or not least <= value <= MOST:
-        raise RemoteError(f"{name} is {str(value)[:40]}; valid is {least} to {MOST}")
+    if type(value) is not int or not least <= value <= MOST_SAMPLES:
+        raise RemoteError(f"{name} is {str(value)[:40]}; valid is {least} to {MOST_SAMPLES}")
     return value
