@@ -117,8 +117,7 @@ class System:
         from bid_ros.cameras.config import check_depths, load_cameras  # OpenCV takes a while to import
 
         self.check_task()
-        names = [camera.name for camera in self.task.cameras]
-        cameras = load_cameras(self.file("cameras.yaml"), names, twin)
+        cameras = load_cameras(self.file("cameras.yaml"), [camera.name for camera in self.task.cameras], twin)
         check_depths(self.task.cameras, cameras)
         for camera in cameras.values():
             camera.check_not_moved()
