@@ -27,6 +27,9 @@ _CHECK: Final = "crc"
 _PATHS: Final = ("commands", "agents", "blocks")
 LATER: Final = ("correction_sha256",)
 """What older results do not say; they were made without."""
+SIMULATOR: Final = "simulator"
+UNSAID: Final = (SIMULATOR,)
+"""What older results do not say; nobody knows whether it was the same."""
 Key = tuple[str, int, int]
 """(key of the cell, seed, episode)"""
 
@@ -38,6 +41,9 @@ class Results:
         folder: the folder. It is created if it is missing.
         header: what all rows have in common. It must agree with the rows in the folder.
 
+    Attributes:
+        unsaid: names in the header whose values the folder does not say, because its results are older.
+
     Raises:
         BidError: the folder's results are damaged, were made with something else, or another bench writes to them.
     """
@@ -45,6 +51,7 @@ class Results:
     def __init__(self, folder: str | Path, header: Mapping[str, Any]) -> None:
         self.folder = Path(folder)
         self.rows: dict[Key, dict[str, Any]] = {}
+        self.unsaid: list[str] = []
         (self.folder / TRACES).mkdir(parents=True, exist_ok=True)
         self._file = os.open(self.folder / ROWS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -85,8 +92,10 @@ class Results:
     def _compare(self, header: Mapping[str, Any]) -> None:
         try:
             before = json.loads((self.folder / HEADER).read_text())
-            found = {name: before.get(name) if name in LATER else before[name] for name in header}
-            different = [name for name in header if found[name] != header[name]]
+            self.unsaid = [name for name in UNSAID if name in header and name not in before]
+            said = [name for name in header if name not in self.unsaid]
+            found = {name: before.get(name) if name in LATER else before[name] for name in said}
+            different = [name for name in said if found[name] != header[name]]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BidError(
                 f"results {self.folder} are damaged: {HEADER} cannot be read; choose another --out"

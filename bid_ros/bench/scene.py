@@ -16,6 +16,7 @@ from bid_ros.core.task import Task
 Array = NDArray[np.float64]
 
 PUSHT: Final = "pusht"
+ROBOTICS: Final = ("gymnasium-robotics", "mujoco")
 
 
 class Environment(Protocol):
@@ -47,6 +48,7 @@ class BenchScene:
         score: from an episode's largest coverage to its score, 0 to 1.
         render: from a state to a picture ``(size, size, 3)`` uint8.
         scored: what the score is, in words.
+        packages: that simulate it. Numbers of two versions of them are not compared.
     """
 
     name: str
@@ -55,6 +57,7 @@ class BenchScene:
     score: Callable[[float], float]
     render: Callable[[Any], NDArray[np.uint8]]
     scored: str
+    packages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def pusht_scene() -> BenchScene:
     from bid_ros.bench.pusht.env import PushTEnv, render, score
 
     scored = "largest coverage divided by 0.95, at most 1"
-    return BenchScene(PUSHT, PushTEnv, observation_values, score, render, scored)
+    return BenchScene(PUSHT, PushTEnv, observation_values, score, render, scored, ("gym-pusht", "pymunk"))
 
 
 def door_scene() -> BenchScene:
@@ -90,14 +93,15 @@ def door_scene() -> BenchScene:
     from bid_ros.bench.door.env import DoorEnv, observation_values, render, score
 
     scored = "largest angle of the door divided by 1.35 rad, at most 1"
-    return BenchScene("door", DoorEnv, observation_values, score, render, scored)
+    return BenchScene("door", DoorEnv, observation_values, score, render, scored, ROBOTICS)
 
 
 def kitchen_scene() -> BenchScene:
     """Return Franka Kitchen, whose simulator is only imported when asked for."""
     from bid_ros.bench.kitchen.env import KitchenEnv, observation_values, render, score
 
-    return BenchScene(KITCHEN, KitchenEnv, observation_values, score, render, "goals done as a share of four")
+    scored = "goals done as a share of four"
+    return BenchScene(KITCHEN, KitchenEnv, observation_values, score, render, scored, ROBOTICS)
 
 
 def robomimic_scene(name: str) -> BenchScene:
@@ -105,7 +109,8 @@ def robomimic_scene(name: str) -> BenchScene:
     from bid_ros.bench.robomimic.env import RobomimicEnv, observation_values, render, score
 
     scored = "1 if the task was done in any state, otherwise 0"
-    return BenchScene(name, partial(RobomimicEnv, name), observation_values, score, partial(render, name), scored)
+    make, draw = partial(RobomimicEnv, name), partial(render, name)
+    return BenchScene(name, make, observation_values, score, draw, scored, ("robosuite", "mujoco"))
 
 
 SCENES: Final[Mapping[str, Callable[[], BenchScene]]] = {

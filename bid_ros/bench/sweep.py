@@ -18,7 +18,7 @@ from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.bench.cell import BenchCell, BenchPlan, Unit
 from bid_ros.bench.episode import JUMP_STEPS, START_NS
 from bid_ros.bench.report import write_report
-from bid_ros.bench.results import Key, Results, write_parquet
+from bid_ros.bench.results import HEADER, SIMULATOR, Key, Results, write_parquet
 from bid_ros.bench.rollout import UnitRunner, load_policy
 from bid_ros.bench.scene import PUSHT, BenchScene, BenchSetup
 from bid_ros.bench.summary import CellSummary, summarise
@@ -37,7 +37,7 @@ SUMMARY: Final = "summary.json"
 FORMAT: Final = 1
 _DECISIONS: Final = 12  # over which the median time is taken
 _LINE: Final = "{percentage:3.0f}%{postfix}, {elapsed} spent, {remaining} left"
-_PACKAGES: Final = ("numpy", "onnxruntime", "openvino", "gym-pusht", "pymunk")
+_PACKAGES: Final = ("numpy", "onnxruntime", "openvino")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +90,13 @@ def run_bench(
         "bundle_sha256": bundle_sha256(setup.bundle),
         "runtime": policy.unbatched.runtime,
         "steps": plan.steps,
+        SIMULATOR: _versions(setup.scene.packages),
         "correction_sha256": None if policy.correction is None else policy.correction.sha256,
     }
     with closing(Results(folder, header)) as results:
+        if results.unsaid:
+            said = f"{folder / HEADER} does not say its {', '.join(results.unsaid)}, as older results do not"
+            print(f"{said}; episodes of another version may stand beside those of this one", file=log or sys.stderr)
         units = plan.units(cells, set(results.rows))
         _run_units(units, pool or WorkerPool(), setup, policy, results, log or sys.stderr)
         header |= {**machine(), "batched": policy.batched}
@@ -102,6 +106,11 @@ def run_bench(
         length = plan.steps if _as_published(setup, policy) else 0
         summaries = summarise(cells, rows, folder, setup.task.dt_ns / 1e9, latency, length)
         return BenchOutcome(summaries, rows, header)
+
+
+def _versions(packages: Sequence[str]) -> str:
+    """Return the installed versions of what simulates a scene, in words."""
+    return ", ".join(f"{name} {installed_version(name) or 'unknown'}" for name in packages)
 
 
 def _check_policy(cells: Sequence[BenchCell], setup: BenchSetup, policy: BatchPolicy) -> None:

@@ -149,3 +149,23 @@ def test_results_with_a_correction_are_not_mixed_with_those_without(folder, tmp_
     corrected.close()
     with pytest.raises(BidError, match="made with correction_sha256 'abc', not None"):
         Results(tmp_path / "corrected", {**HEADER, "correction_sha256": None})
+
+
+def test_results_of_two_versions_of_a_simulator_are_not_mixed(tmp_path, done):
+    before = {**HEADER, "simulator": "robosuite 1.5.1, mujoco 3.3.7"}
+    results = Results(tmp_path, before)
+    results.add(done)
+    results.close()
+    with pytest.raises(
+        BidError, match=r"made with simulator 'robosuite 1\.5\.1, mujoco 3\.3\.7', not 'robosuite 1\.5\.2, "
+    ):
+        Results(tmp_path, {**HEADER, "simulator": "robosuite 1.5.2, mujoco 3.3.7"})
+    again = Results(tmp_path, before)
+    again.close()
+    assert not again.unsaid
+
+
+def test_results_that_are_older_than_the_name_of_their_simulator_go_on(folder):
+    results = Results(folder, {**HEADER, "simulator": "robosuite 1.5.2, mujoco 3.3.7"})
+    results.close()
+    assert results.unsaid == ["simulator"]

@@ -14,7 +14,7 @@ from tiny_scene import observe_nothing, tiny_setup
 from bid_ros.bench.cell import BenchPlan, build_cells, make_cell
 from bid_ros.bench.episode import EpisodePath
 from bid_ros.bench.report import _film
-from bid_ros.bench.results import ROWS, read_rows
+from bid_ros.bench.results import HEADER, ROWS, read_rows
 from bid_ros.bench.summary import markdown
 from bid_ros.bench.sweep import run_bench, write_outcome, write_page
 from bid_ros.core.errors import BidError, CameraError
@@ -75,6 +75,22 @@ def test_a_stopped_bench_goes_on_and_gives_the_same(setup, tmp_path):
     assert (tmp_path / "parts" / ROWS).read_bytes().startswith(first)
     assert numbers(tmp_path / "whole") == numbers(tmp_path / "parts")
     assert [item.score for item in whole] == [item.score for item in parts]
+
+
+def test_a_bench_knows_the_versions_of_its_simulator(setup, tmp_path, monkeypatch):
+    simulated = replace(setup, scene=replace(setup.scene, packages=("numpy",)))
+    run(simulated, tmp_path, BenchPlan(1, (1,), 12))
+    header = json.loads((tmp_path / HEADER).read_text())
+    assert header["simulator"] == f"numpy {np.__version__}"
+    monkeypatch.setattr("bid_ros.bench.sweep.installed_version", lambda package: "0.1")
+    with pytest.raises(BidError, match=rf"made with simulator 'numpy {np.__version__}', not 'numpy 0\.1'"):
+        run(simulated, tmp_path, BenchPlan(2, (1,), 12))
+
+    del header["simulator"]
+    (tmp_path / HEADER).write_text(json.dumps(header))
+    log = io.StringIO()
+    run_bench(cells_of(setup), BenchPlan(2, (1,), 12), simulated, tmp_path, log=log)
+    assert "bench.json does not say its simulator, as older results do not" in log.getvalue()
 
 
 def draw_nothing(state):
