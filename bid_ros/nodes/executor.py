@@ -119,7 +119,7 @@ class FastExecutor(SingleThreadedExecutor):
                 before_ns = self._arrived_ns = min(max(came_ns, before_ns + 1), time.monotonic_ns())
                 self._deliver(subscription, taken)
             emptied_ns[id(subscription)] = before_ns
-        self._arrived_ns, self._emptied_ns = None, emptied_ns
+        self._emptied_ns = emptied_ns
 
     def _take_subscription(self, sub: Any) -> Callable[[], Any] | None:
         """Take a message for the base class, with its number."""
@@ -141,7 +141,7 @@ class FastExecutor(SingleThreadedExecutor):
         try:
             self._call(subscription.callback, taken[0])
         finally:
-            self.number = None
+            self.number = self._arrived_ns = None
 
     def _call(self, callback: Callable[..., object], *arguments: Any) -> None:
         begun = time.thread_time_ns()

@@ -112,9 +112,9 @@ def test_a_failure_of_a_callback_reaches_whoever_spins(pair):
 
 @pytest.mark.parametrize("way", ["ready", "patient", "rare"])
 def test_every_way_to_a_callback_counts_the_message_and_knows_its_number(pair, monkeypatch, way):
-    """The number is known while the callback runs and no longer, even where it fails."""
+    """Number and arrival are known while the callback runs and no longer, even where it fails."""
     monkeypatch.setattr(executor, "EVERYTHING_S", 0.0 if way == "rare" else 60.0)
-    numbers = []
+    numbers, failed_ns = [], []
     subscription = pair.listen("words")
     subscription.patient = way == "patient"
     pair.node.create_timer(0.02, lambda: None)
@@ -122,6 +122,7 @@ def test_every_way_to_a_callback_counts_the_message_and_knows_its_number(pair, m
 
     def fail(_: String) -> None:
         numbers.append(pair.executor.number)
+        failed_ns.append(time.monotonic_ns())
         raise RuntimeError("of the callback")
 
     subscription.callback = fail
@@ -130,6 +131,7 @@ def test_every_way_to_a_callback_counts_the_message_and_knows_its_number(pair, m
         with pytest.raises(RuntimeError, match="of the callback"):
             pair.until(lambda: False, lambda: speaker.publish(String(data="word")))
         assert pair.executor.number is None
+        assert pair.executor.arrived_ns >= failed_ns[-1], "it is now again"
     assert len(numbers) == pair.executor.messages == 2 and numbers[0] < numbers[1]
 
 
