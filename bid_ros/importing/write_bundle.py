@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,8 +57,8 @@ def write_imported(
         also: further checkpoints of a policy that draws nothing, to choose among.
 
     Raises:
-        BidError: the policy does not fit the task, the weak one is of another training, or another checkpoint does not
-            fit beside it.
+        BidError: the policy does not fit the task, the weak one is of another training, another checkpoint does not
+            fit beside it, or two of them have the same weights.
         BundleError: ``out`` is not a bundle, or a graph differs from PyTorch.
     """
     folder = Path(out)
@@ -65,6 +66,7 @@ def write_imported(
     space = space_for(strong, task, space)
     centre = (strong.action.maximum + strong.action.minimum) / 2
     settings = _settings(strong, weak, also)
+    _check_different([strong, *(() if weak is None else (weak,)), *also])
     graphs: dict[str, dict[str, str] | None] = {"weak": None}
     differences: dict[str, dict[str, float]] = {}
     with replaced(folder) as new:
@@ -112,6 +114,18 @@ def _settings(strong: ImportedPolicy, weak: ImportedPolicy | None, also: Sequenc
     if 1 + len(also) > MOST_MEMBERS:
         raise BidError(f"--also names {len(also)} checkpoints; valid are up to {MOST_MEMBERS - 1}")
     return replace(settings, members=1 + len(also))
+
+
+def _check_different(policies: Sequence[ImportedPolicy]) -> None:
+    """Raise BidError if two policies are one: a decoder cannot choose between them, nor tell bad samples by one."""
+    for one, other in combinations(policies, 2):
+        if all(
+            tensors.keys() == others.keys() and all(torch.equal(tensors[name], others[name]) for name in tensors)
+            for tensors, others in (
+                (getattr(one, part).state_dict(), getattr(other, part).state_dict()) for part in ("encoder", "denoiser")
+            )
+        ):
+            raise BidError(f"{other.source} has the weights of {one.source}; valid are different checkpoints")
 
 
 def _provenance(

@@ -80,6 +80,7 @@ def folder(tmp_path_factory):
     published |= {"model.encoder_joint_proj.bias": torch.ones(1), "model.latent_proj.bias": torch.ones(1)}
     published["model.is_pad_head.bias"] = torch.ones(1)
     torch.save(published, place / "policy_best.ckpt")
+    torch.save({name: 1.01 * value for name, value in published.items()}, place / "policy_seed_1.ckpt")
     arrays = {name: np.array(values, np.float32) for name, values in NUMBERS.items()}
     (place / "dataset_stats.pkl").write_bytes(pickle.dumps({**arrays, "example_qpos": np.zeros((7, STATE))}))
     _write_lerobot(place / "lerobot", lerobot)
@@ -120,11 +121,13 @@ def imported(checkpoint, task, out, *more):
 
 def test_both_forms_of_a_policy_have_the_same_chunk(folder, tmp_path, capsys):
     published = folder / "policy_best.ckpt"
-    more = ["--space", str(folder / "space.yaml"), "--also", str(published), "--json"]
+    more = ["--space", str(folder / "space.yaml"), "--also", str(folder / "policy_seed_1.ckpt"), "--json"]
     assert imported(published, folder / "task.yaml", tmp_path / "published", *more) == 0
     said, error = capsys.readouterr()
     assert "taken are top of 32 x 64 px" in error and "taken are 8, as published" in error
     assert json.loads(said)["candidates"] == 2
+    assert imported(published, folder / "task.yaml", tmp_path / "twice", *more[:3], str(published)) == 2
+    assert "policy_best.ckpt has the weights of" in capsys.readouterr().err and not (tmp_path / "twice").exists()
     assert imported(folder / "lerobot", folder / "lerobot.yaml", tmp_path / "lerobot") == 0
     rng, found = np.random.default_rng(2), []
     seen = {"top": rng.integers(0, 256, (1, *SIDE, 3), np.uint8), "joints": rng.normal(size=(1, STATE))}

@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 from bid_ros.core.errors import BidError
 from bid_ros.importing.lerobot.reading import read_policy
 from bid_ros.importing.policy import ImportOptions, check_same
+from bid_ros.importing.write_bundle import write_imported
 
 STATE = {"type": "STATE", "shape": [3]}
 
@@ -284,6 +285,9 @@ def test_a_missing_statistic_is_missed_in_its_file(kit, tmp_path):
 def test_a_weak_policy_is_of_the_same_training(kit, tmp_path):
     strong = read(kit.write_lerobot(tmp_path / "strong"))
     check_same(strong, read(kit.write_lerobot(tmp_path / "weak", seed=1)))
+    same = read(kit.write_lerobot(tmp_path / "same"))
+    with pytest.raises(BidError, match=r"same has the weights of .*strong; valid are different checkpoints"):
+        write_imported(strong, same, tmp_path / "bundle", kit.task_for(strong))
     other = read(kit.write_lerobot(tmp_path / "steps", config={"num_inference_steps": 5}))
     with pytest.raises(
         BidError, match=r"steps is no earlier checkpoint of .*strong: its settings sampling_steps is 5; valid is 2"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -162,6 +163,9 @@ def test_two_cameras_a_state_and_an_environment(kit, tmp_path):
     bundle = write_imported(strong, None, tmp_path / "bundle", task, also=[other])
     assert bundle.history(task).steps == 1
     assert bundle.settings.members == 2 and set(bundle.strong) == {"frames", "encoder", "frames_2", "encoder_2"}
+    again = read_policy(str(shutil.copytree(tmp_path / "two", tmp_path / "copy")), ImportOptions())
+    with pytest.raises(BidError, match=r"copy has the weights of .*two; valid are different checkpoints"):
+        write_imported(strong, None, tmp_path / "bundle", task, also=[other, again])
     policy, rng = load_policy(bundle, task, "onnx"), np.random.default_rng(3)
     seen = {name: rng.integers(0, 256, (1, *shape[1:], 3), np.uint8) for name, shape in IMAGES.items()}
     seen |= {"observation.state": rng.normal(size=(1, 3)), "observation.environment_state": rng.normal(size=(1, 5))}
