@@ -60,6 +60,11 @@ class RobomimicSource:
             self.contents = _contents(data, self._names, lengths, self._side)
         self._scales: dict[str, tuple[str, bool]] = {}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the demonstrations, in order, such as ``demo_0``."""
+        return tuple(self._names)
+
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the demonstrations from number ``start`` on."""
         import h5py

@@ -37,6 +37,8 @@ STEPS, BASE_STEPS, ABSOLUTE = "steps", "steps in the frame of the arm's base", "
 STEP: Final = 7  # values of an arm's action
 STEP_M, STEP_RAD = 0.05, 0.5  # that an action of 1 stands for
 SAME_M: Final = 0.01  # far less than values in another order differ
+UNIT: Final = 0.01  # by which the length of a quaternion may differ from 1
+DOWNLOAD: Final = "take robomimic's low_dim_v15.hdf5 or low_dim_v141.hdf5 of the same demonstrations"
 # From the hand, whose rotation is observed, to the grip site, which the controller moves: -90 degrees about z.
 SITE: Final = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
@@ -94,6 +96,7 @@ def _joined(source: RobomimicSource, form: str, task: Task, old: bool) -> Datase
         shown = {name: episode.observations[name].astype(np.float64) for name in about.observed}
         if old:
             shown["object"] = shown["object"][:, list(about.columns_14)]
+        _check_turns(shown, source.names[number], about)
         _check_object(shown, number, about)
         shown["object"] = object_as_simulated(shown, about)
         seen.append(shown)
@@ -152,6 +155,19 @@ def object_as_simulated(shown: Mapping[str, Array], task: RobomimicTask) -> Arra
     return values
 
 
+def _check_turns(shown: Mapping[str, Array], demo: str, task: RobomimicTask) -> None:
+    """Raise RecordingError if a quaternion is none: such as zeros, where something was not recorded."""
+    turns = {f"'obs/{name}'": values for name, values in shown.items() if name.endswith("_quat")}
+    for item in task.objects:
+        first = item.place_at + 3
+        turns[f"the rotation of {item.name} in 'obs/object'"] = shown["object"][:, first : first + 4]
+    for name, values in turns.items():
+        if (bad := np.flatnonzero(np.abs(np.linalg.norm(values, axis=1) - 1) > UNIT)).size:
+            raise RecordingError(
+                f"data/{demo}: {name} is {values[bad[0]].tolist()} in row {bad[0]}; valid are quaternions of length 1"
+            )
+
+
 def _check_object(shown: Mapping[str, Array], number: int, task: RobomimicTask) -> None:
     """Raise RecordingError unless the values of the objects are in the order that the simulator has them in here.
 
@@ -183,16 +199,13 @@ def _check_made(path: Path, task: RobomimicTask) -> tuple[str, bool]:
             about = json.loads(file["data"].attrs["env_args"])
             name, settings = str(about["env_name"]), dict(about["env_kwargs"])
         except (KeyError, TypeError, ValueError) as error:
-            raise RecordingError(
-                f"robomimic data {path} does not say what made it (env_args); valid is robomimic's low_dim_v15.hdf5"
-            ) from error
+            raise RecordingError(f"robomimic data {path} does not say what made it (env_args); {DOWNLOAD}") from error
     if name != task.environment:
         raise RecordingError(f"robomimic data {path} is of '{name}'; valid for {task.name} is {task.environment}")
-    version = str(about.get("env_version") or settings.get("env_version") or "unknown")
+    version = str(about.get("env_version") or settings.get("env_version") or "")
     if not re.match(rf"({'|'.join(re.escape(item) for item in VERSIONS)})(\.|$)", version):
-        raise RecordingError(
-            f"robomimic data {path} was made with robosuite {version}; valid are {' and '.join(VERSIONS)}"
-        )
+        made = f"was made with robosuite {version}" if version else "does not say which robosuite made it"
+        raise RecordingError(f"robomimic data {path} {made}; valid are {' and '.join(VERSIONS)}: {DOWNLOAD}")
     arm = _controller(settings)
     if (kind := arm.get("type")) != CONTROLLER:
         raise RecordingError(f"robomimic data {path}: its controller is '{kind}'; valid is {CONTROLLER}")

@@ -234,6 +234,14 @@ def other_way(file):
     file["data/demo_1/obs/object"][1:, 7:10] += 0.1
 
 
+def no_hand(file):
+    file["data/demo_1/obs/robot0_eef_quat"][2] = 0.0
+
+
+def no_turn(file):
+    file["data/demo_0/obs/object"][3, 3:7] = 0.0
+
+
 def no_settings(file):
     del file["data"].attrs["env_args"]
 
@@ -264,7 +272,12 @@ def words(file):
 @pytest.mark.parametrize(
     ("about", "change", "said"),
     [
-        (settings("1.2.0"), None, "was made with robosuite 1.2.0; valid are 1.4 and 1.5"),
+        (
+            settings("1.2.0"),
+            None,
+            "was made with robosuite 1.2.0; valid are 1.4 and 1.5: take robomimic's low_dim_v15.hdf5 or .* of the same",
+        ),
+        (settings(""), None, "does not say which robosuite made it; valid are 1.4 and 1.5: take"),
         (settings("1.50.0"), None, "was made with robosuite 1.50.0"),
         (settings(name="PickPlaceCan"), None, "is of 'PickPlaceCan'; valid for lift is Lift"),
         (settings(rate=10), None, "10 rows a second; valid is 20"),
@@ -275,7 +288,17 @@ def words(file):
             other_way,
             "in demo 1 'object' does not hold the vector from tool to cube where it is expected",
         ),
-        (settings(), no_settings, "does not say what made it"),
+        (
+            settings(),
+            no_hand,
+            r"data/demo_1: 'obs/robot0_eef_quat' is \[0.0, 0.0, 0.0, 0.0\] in row 2; valid are quaternions of length 1",
+        ),
+        (
+            settings(),
+            no_turn,
+            r"data/demo_0: the rotation of cube in 'obs/object' is \[0.0, .*\] in row 3; valid",
+        ),
+        (settings(), no_settings, "does not say what made it .*; take robomimic's low_dim_v15.hdf5"),
         (settings(output_max=[0.1] * 6), None, r"output_max is \[0.1, .*; valid is \[0.05, .*0.5\]"),
         (settings(input_min="none"), None, "input_min is none; valid is -1.0"),
         (with_controller({"body_parts": {"right": "OSC"}}), None, "controller is 'None'; valid is OSC_POSE"),
