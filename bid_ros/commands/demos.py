@@ -34,8 +34,8 @@ def add_parser(verbs: Any) -> None:
         nargs="+",
         default=[],
         metavar="STYLE=N",
-        help="demonstrations of a style, for example clean=50 diverse=0; the task says how many there are of a style "
-        "that is not named",
+        help="demonstrations of a style, for example clean=50 diverse=100; a style that is not named gets none "
+        "(default: as many of each style as the task says)",
     )
     parser.add_argument("-o", "--out", default="", help="folder of the bags (default data/demos/SYSTEM)")
     parser.add_argument(
@@ -119,15 +119,21 @@ def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str
 
 
 def _wanted(counts: Sequence[str], demonstrator: Demonstrator) -> Mapping[str, int]:
-    """Return the number of demonstrations of each style. Raises BidError for a style that the task does not have."""
+    """Return the number of demonstrations of each style that is asked for; none are named: of all that the task has.
+
+    Raises:
+        BidError: the task does not have a style, a style is named twice, or a number is none.
+    """
     asked: dict[str, int] = {}
     for text in counts:
         style, _, number = text.partition("=")
         if not number.isdecimal():
             raise BidError(f"count is '{text}'; valid is STYLE=N, for example clean=50")
         demonstrator.check_style(style)
+        if style in asked:
+            raise BidError(f"count names {style} twice, {asked[style]} and {number}; valid is once")
         asked[style] = int(number)
-    return {name: asked.get(name, style.count) for name, style in demonstrator.styles.items()}
+    return asked or {name: style.count for name, style in demonstrator.styles.items()}
 
 
 def _count(out: Path, label: str) -> tuple[int, int]:

@@ -74,7 +74,7 @@ def test_a_style_that_the_task_lacks_is_refused(record):
 def test_the_verb_writes_a_data_set_and_keeps_what_it_has(tmp_path, capsys):
     out = tmp_path / "data.npz"
     command = ["demos", "franka_place", "--lockstep", str(out), "--count"]
-    assert main([*command, "clean=1", "diverse=0"]) == 0
+    assert main([*command, "clean=1"]) == 0, "of a style that is not named there is none"
     part = tmp_path / "data.parts" / "clean_100000.npz"
     written = part.stat().st_mtime_ns
     capsys.readouterr()
@@ -83,6 +83,28 @@ def test_the_verb_writes_a_data_set_and_keeps_what_it_has(tmp_path, capsys):
     assert Dataset.load(out).labels == ("clean", "clean", "diverse") and part.stat().st_mtime_ns == written
     assert main([*command, "clean=0", "diverse=0"]) == 2
     assert "no demonstration is asked for" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("counts", "styles"),
+    [([], ["clean", "diverse"]), (["diverse=2"], ["diverse"]), (["clean=0", "diverse=1"], ["diverse"])],
+)
+def test_only_styles_that_are_named_are_recorded(tmp_path, monkeypatch, capsys, counts, styles):
+    begun = []
+
+    def start(system, arguments):
+        begun.append((*arguments.styles, arguments.episodes))
+        return 0
+
+    monkeypatch.setattr("bid_ros.commands.demos.start", start)
+    monkeypatch.setattr(
+        "bid_ros.commands.demos._count", lambda out, label: (sum(n for of, n in begun if of == label), 0)
+    )
+    chosen = ["--count", *counts] if counts else []
+    assert main(["demos", "franka_place", "--out", str(tmp_path), "--json", *chosen]) == 0
+    assert [style for style, _ in begun] == styles
+    assert main(["demos", "franka_place", "--out", str(tmp_path), "--count", "clean=2", "clean=3"]) == 2
+    assert "count names clean twice, 2 and 3; valid is once" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
