@@ -139,8 +139,8 @@ def _warning(item: Recommendation, found: Mapping[str, Any]) -> str:
 
 
 def refusals(found: Mapping[str, Any]) -> dict[str, float]:
-    """Return the share of refused decisions by decoder; empty if no safety node keeps the task's limits."""
-    return _means(found, "refused") if found["robot"] else {}
+    """Return the share of refused decisions by decoder; empty where no safety node keeps limits: none are measured."""
+    return _means(found, "refused")
 
 
 def _means(found: Mapping[str, Any], measure: str) -> dict[str, float]:
