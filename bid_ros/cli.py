@@ -14,6 +14,7 @@ from bid_ros.commands.examples import show_examples
 from bid_ros.commands.moved import check_moved
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import OF_RUN, install_line
+from bid_ros.core.files import OF_A_DISK
 from bid_ros.sim import opengl_variables
 
 FIRST: Final = "begin with"
@@ -111,9 +112,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains again at its end
         return CLOSED_PIPE
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in OF_A_DISK:
             raise  # not about a file
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        where = "a file could not be written" if error.filename is None else error.filename
+        print(f"error: {where}: {error.strerror}", file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        print(f"error: there is too little memory for this ({error or 'no more is said'})", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -73,7 +73,7 @@ class Results:
             replace_text(self.folder / HEADER, json.dumps(header, indent=1, sort_keys=True) + "\n")
 
     def add(self, done: UnitDone) -> None:
-        """Append the episodes of a unit, their paths first."""
+        """Append the episodes of a unit, their paths first. A full disk raises OSError, and nothing is appended."""
         name = f"{done.unit.cell.key}_{done.unit.seed}_{done.unit.episodes[0]}_{len(done.rows)}.npz"
         _write_traces(self.folder / TRACES / name, done)
         lines = []
@@ -81,9 +81,13 @@ class Results:
             row = {**row, "trace": name}
             self.rows[row_key(row)] = row
             lines.append(encode_row(row))
-        content = "".join(lines).encode()
-        while content:  # a disk that gets full takes a part first, and then says so
-            content = content[os.write(self._file, content) :]
+        content, before = "".join(lines).encode(), os.fstat(self._file).st_size
+        try:
+            while content:  # a disk that gets full takes a part first, and then says so
+                content = content[os.write(self._file, content) :]
+        except OSError as error:
+            os.ftruncate(self._file, before)  # a cut line would be refused as damaged when the bench goes on
+            raise OSError(error.errno, error.strerror, str(self.folder / ROWS)) from error
 
     def close(self) -> None:
         """Release the folder for other writers."""

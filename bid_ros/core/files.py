@@ -1,11 +1,16 @@
 """Files that are replaced whole: a reader sees the old content or all of the new one."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from bid_ros.core.errors import BidError
+
+OF_A_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What the system says of a disk that takes no more; it does not say of which file."""
 
 
 def check_folder(folder: Path, option: str = "--out") -> None:
@@ -28,12 +33,19 @@ def replacing(path: Path, suffix: str = "") -> Iterator[Path]:
     Args:
         path: file to replace; its folder is made.
         suffix: of the file to write, for writers that go by it.
+
+    Raises:
+        OSError: it cannot be written; of a full disk too, the error names the file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part{suffix}")
     try:
         yield part
         part.replace(path)
+    except OSError as error:
+        if error.errno in OF_A_DISK and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
     finally:
         part.unlink(missing_ok=True)
 

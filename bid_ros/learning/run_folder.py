@@ -18,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -94,9 +95,11 @@ class RunFolder:
         return (self.path / f"{name}.pt").is_file()
 
     def save(self, name: str, state: Mapping[str, Any]) -> None:
-        """Write checkpoint ``name``."""
+        """Write checkpoint ``name``. Raises OSError, which PyTorch alone does not say of a full disk."""
+        content = BytesIO()
+        torch.save(dict(state), content)
         with replacing(self.path / f"{name}.pt") as part:
-            torch.save(dict(state), part)
+            part.write_bytes(content.getbuffer())
 
     def load(self, name: str, device: torch.device | str = "cpu") -> dict[str, Any]:
         """Read checkpoint ``name``.

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from full_disk import full_disk
 
 from bid_ros.bench.cell import Unit, make_cell
 from bid_ros.bench.results import ROWS, Results, encode_row, load_trace, read_rows, write_parquet
@@ -106,6 +107,15 @@ def test_a_write_in_pieces_is_whole(folder, done, monkeypatch):
     results.add(done)
     results.close()
     assert (folder / ROWS).read_bytes() == 2 * before
+
+
+def test_a_disk_that_gets_full_cuts_no_line(folder, done):
+    before, size = read_rows(folder), (folder / ROWS).stat().st_size
+    results = Results(folder, HEADER)
+    with full_disk(size + 100), pytest.raises(OSError, match=r"File too large: '.*episodes\.jsonl'"):
+        results.add(done)
+    results.close()
+    assert read_rows(folder) == before
 
 
 def test_a_missing_path_is_said(folder):

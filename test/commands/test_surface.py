@@ -160,6 +160,7 @@ def test_settings_of_a_training_are_named_with_dots(capsys):
         (["--family", "best"], "--family is 'best'; valid is one of diffusion, flow, vqbet, act"),
         (["--family", "flow", "--set", "diffusion=3"], "--set gives diffusion the value 3"),
         (["--simulated-delay", "2", "--set", "diffusion=3"], "--set gives diffusion the value 3"),
+        (["--batch", "1000000000"], "batch is 1000000000; valid is a whole number from 1 to 65536"),
         (["--family", "act", "--set", "diffusion.prediction=epsilon"], "valid is --family diffusion or flow"),
     ],
 )
@@ -167,6 +168,23 @@ def test_settings_of_a_family_are_its_own(options, said, capsys):
     assert main(["train", "nowhere.npz", *options]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(28, "No space left on device"), "a file could not be written: No space left on device"),
+        (OSError(28, "No space left on device", "out/run.json"), "out/run.json: No space left on device"),
+        (MemoryError("Unable to allocate 7 TiB"), "there is too little memory for this (Unable to allocate 7 TiB)"),
+    ],
+)
+def test_a_computer_that_is_full_is_one_sentence(error, said, capsys, monkeypatch):
+    def fail(words):
+        raise error
+
+    monkeypatch.setattr("bid_ros.cli.check_moved", fail)
+    assert main(["schema"]) == 2
+    assert capsys.readouterr().err == f"error: {said}\n"
 
 
 def test_tab_completes_verbs_and_options(tmp_path):

@@ -6,11 +6,13 @@ from shutil import copytree
 import numpy as np
 import pytest
 import torch
+from full_disk import full_disk
 
 from bid_ros.core.errors import BidError, RecordingError
 from bid_ros.core.feature import Feature
 from bid_ros.learning import AugmentConfig, train
 from bid_ros.learning.batch import TrainingData
+from bid_ros.learning.run_folder import RunFolder
 from bid_ros.learning.trainer import DiffusionTrainer
 
 
@@ -123,6 +125,15 @@ def test_a_run_of_an_older_version_is_resumed(task, dataset, make_config, run) -
     assert train(make_config(), dataset, run, task, progress=False).resumed_from == 12
     with pytest.raises(BidError, match="holds a run with family diffusion, not vqbet; resume with the same"):
         train(make_config(family="vqbet"), dataset, run, task, progress=False)
+
+
+def test_a_full_disk_is_said_and_the_checkpoint_before_is_kept(tmp_path) -> None:
+    """PyTorch itself raises a RuntimeError about a position in a file."""
+    folder = RunFolder(tmp_path)
+    folder.save("checkpoint", {"step": 1})
+    with full_disk(10_000), pytest.raises(OSError, match=r"File too large: '.*checkpoint\.pt'"):
+        folder.save("checkpoint", {"weights": torch.zeros(100_000)})
+    assert folder.load("checkpoint") == {"step": 1}
 
 
 def test_a_damaged_checkpoint_is_named(task, dataset, make_config, run) -> None:
