@@ -20,6 +20,7 @@ Attempt = Callable[[int], Dataset | None]
 
 MOST_DEMONSTRATIONS: Final = 10_000
 """Each tries a seed of its own. Episodes of a comparison begin at seed 100,000."""
+SIMULATOR: Final = "simulator.txt"
 ATTEMPTS: Final = 3  # for each demonstration that is wanted
 LABEL: Final = "scripted"
 STREAM: Final = 7  # of an operator's random numbers beside those of the scene
@@ -88,7 +89,14 @@ def check_count(count: int) -> None:
         raise BidError(f"count is {count}; valid is 1 to {MOST_DEMONSTRATIONS}")
 
 
-def record(task: Task, attempt: Attempt, count: int, out: Path, progress: Callable[[int, int], object]) -> Dataset:
+def record(
+    task: Task,
+    attempt: Attempt,
+    count: int,
+    out: Path,
+    progress: Callable[[int, int], object],
+    simulator: str = "",
+) -> Dataset:
     """Return ``count`` demonstrations, and keep each in a folder beside ``out``: run again, it goes on.
 
     Args:
@@ -97,12 +105,15 @@ def record(task: Task, attempt: Attempt, count: int, out: Path, progress: Callab
         count: demonstrations that are wanted.
         out: file that will hold them.
         progress: called with the demonstrations and the attempts so far.
+        simulator: with its version, as the folder keeps it.
 
     Raises:
-        BidError: the count is not valid, the folder holds demonstrations of another task, or too few attempts succeed.
+        BidError: the count is not valid, the folder holds demonstrations of another task or of another version of the
+            simulator, or too few attempts succeed.
     """
     check_count(count)
     parts, folder = list[Dataset](), out.with_suffix(".parts")
+    _check_simulator(simulator, folder)
     for seed in range(ATTEMPTS * count):
         file, failed = folder / f"{seed}.npz", folder / f"{seed}.failed"
         if file.exists():
@@ -122,6 +133,21 @@ def record(task: Task, attempt: Attempt, count: int, out: Path, progress: Callab
         if len(parts) == count:
             return joined(parts)
     raise BidError(f"only {len(parts)} of {ATTEMPTS * count} attempts at {task.name} succeeded; {count} are wanted")
+
+
+def _check_simulator(simulator: str, folder: Path) -> None:
+    """Raise BidError if an earlier call had another version of the simulator; keep this one in a new folder.
+
+    A folder that is older than this check does not say its version, and is taken.
+    """
+    file = folder / SIMULATOR
+    if file.exists():
+        if (before := file.read_text(encoding="utf-8")) != simulator:
+            raise BidError(
+                f"{folder} holds demonstrations of {before}, not of {simulator}; valid is another --out, or remove it"
+            )
+    elif simulator and not folder.exists():
+        replace_text(file, simulator)
 
 
 def _made(task: Task) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bid_ros.bench.kitchen.catalogue import KITCHEN
 from bid_ros.bench.robomimic.catalogue import TASKS
 from bid_ros.core.task import Task
+from bid_ros.recording.provenance import installed_version
 
 Array = NDArray[np.float64]
 
@@ -58,6 +59,11 @@ class BenchScene:
     render: Callable[[Any], NDArray[np.uint8]]
     scored: str
     packages: tuple[str, ...] = ()
+
+    @property
+    def simulator(self) -> str:
+        """The packages with their installed versions, in words."""
+        return ", ".join(f"{name} {installed_version(name) or 'unknown'}" for name in self.packages)
 
 
 @dataclass(frozen=True)

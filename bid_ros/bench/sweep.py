@@ -90,7 +90,7 @@ def run_bench(
         "bundle_sha256": bundle_sha256(setup.bundle),
         "runtime": policy.unbatched.runtime,
         "steps": plan.steps,
-        SIMULATOR: _versions(setup.scene.packages),
+        SIMULATOR: setup.scene.simulator,
         "correction_sha256": None if policy.correction is None else policy.correction.sha256,
     }
     with closing(Results(folder, header)) as results:
@@ -106,11 +106,6 @@ def run_bench(
         length = plan.steps if _as_published(setup, policy) else 0
         summaries = summarise(cells, rows, folder, setup.task.dt_ns / 1e9, latency, length)
         return BenchOutcome(summaries, rows, header)
-
-
-def _versions(packages: Sequence[str]) -> str:
-    """Return the installed versions of what simulates a scene, in words."""
-    return ", ".join(f"{name} {installed_version(name) or 'unknown'}" for name in packages)
 
 
 def _check_policy(cells: Sequence[BenchCell], setup: BenchSetup, policy: BatchPolicy) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bid_ros.bench.demonstrating import check_count, record
 from bid_ros.bench.operators import OPERATORS
+from bid_ros.bench.scene import SCENES
 from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import check_extra
@@ -49,7 +50,7 @@ def run_demos(options: argparse.Namespace) -> int:
             bar.set_postfix(attempts=tried, refresh=False)
             bar.update(done - bar.n)
 
-        dataset = record(task, attempt, options.count, out, show)
+        dataset = record(task, attempt, options.count, out, show, SCENES[options.task]().simulator)
     dataset.save(out)
     seconds = round(time.monotonic() - began, 1)
     print(f"{out}: {dataset.episodes} scripted demonstrations, {dataset.rows} rows, {seconds} s", file=sys.stderr)

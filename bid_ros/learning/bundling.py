@@ -72,7 +72,9 @@ def export(
     about, config = folder.about(), folder.config()
     config = sampled_as(config, sampling_steps, temperature)
     if about["task_signature"] != task.signature():
-        raise BidError(f"{run} was trained for another version of task '{about.get('task')}' than '{task.name}'")
+        trained = about["task"]
+        other = f"another version of task '{task.name}'" if trained == task.name else f"task '{trained}'"
+        raise BidError(f"{run} was trained for {other}; valid is the task with the features and the rate of the run")
     paths = [Path(path).resolve() for path in (run, *also)]
     if twice := next((path for path in paths if paths.count(path) > 1), None):
         raise BidError(f"{twice} is given twice; valid are runs with other seeds, as two equal candidates are one")

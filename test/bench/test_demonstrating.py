@@ -51,6 +51,17 @@ def test_recording_goes_on_where_it_stopped(task, tmp_path):
     assert again.seeds.tolist() == [*first.seeds, 3]
 
 
+def test_demonstrations_of_two_versions_of_a_simulator_are_not_joined(task, tmp_path):
+    out, made = tmp_path / "a.npz", []
+    record(task, operator(task), 1, out, lambda *numbers: None, "robosuite 1.5.1")
+    with pytest.raises(BidError, match=r"a\.parts holds demonstrations of robosuite 1\.5\.1, not of robosuite 1"):
+        record(task, operator(task, calls=made), 2, out, lambda *numbers: None, "robosuite 1.5.2")
+    record(task, operator(task, calls=made), 2, out, lambda *numbers: None, "robosuite 1.5.1")
+    (tmp_path / "a.parts" / "simulator.txt").unlink()
+    record(task, operator(task, calls=made), 3, out, lambda *numbers: None, "robosuite 1.5.2")
+    assert made == [1, 2], "an older folder says no version, and goes on"
+
+
 @pytest.mark.parametrize("count", [0, 10_001])
 def test_a_count_that_is_not_valid(task, tmp_path, count):
     with pytest.raises(BidError, match=f"count is {count}; valid is 1 to 10000"):

@@ -82,7 +82,7 @@ def test_a_bench_knows_the_versions_of_its_simulator(setup, tmp_path, monkeypatc
     run(simulated, tmp_path, BenchPlan(1, (1,), 12))
     header = json.loads((tmp_path / HEADER).read_text())
     assert header["simulator"] == f"numpy {np.__version__}"
-    monkeypatch.setattr("bid_ros.bench.sweep.installed_version", lambda package: "0.1")
+    monkeypatch.setattr("bid_ros.bench.scene.installed_version", lambda package: "0.1")
     with pytest.raises(BidError, match=rf"made with simulator 'numpy {np.__version__}', not 'numpy 0\.1'"):
         run(simulated, tmp_path, BenchPlan(2, (1,), 12))
 

@@ -172,6 +172,8 @@ def test_a_run_that_is_missing_incomplete_or_of_another_task(task, make_task, tr
         export(tmp_path / "nothing", tmp_path / "bundle", task)
     with pytest.raises(BidError, match="trained for another version of task"):
         export(run, tmp_path / "bundle", make_task(horizon=16))
+    with pytest.raises(BidError, match=f"trained for task '{task.name}'; valid is the task with the features"):
+        export(run, tmp_path / "bundle", replace(task, name="other", rate_hz=task.rate_hz / 2))
     (run / "strong.pt").unlink()
     with pytest.raises(BidError, match=r"strong\.pt does not exist: the run has not come that far"):
         export(run, tmp_path / "bundle", task)
