@@ -27,10 +27,11 @@ def read_arrays(path: Path, what: str, columns: Mapping[str, tuple[int, ...]]) -
         columns: shape of a row, by the name of each array that is needed; :data:`ENDS` has whole numbers.
 
     Raises:
-        RecordingError: the file is missing or damaged, lacks an array, or has one of another shape or of no numbers.
+        RecordingError: the file is missing or damaged, lacks an array, or has one of another shape, of no numbers or
+            without rows.
     """
     if not path.is_file():
-        raise RecordingError(f"{what} {path} does not exist")
+        raise RecordingError(f"{what} {path} {'is no file' if path.exists() else 'does not exist'}")
     try:
         with np.load(path, allow_pickle=False) as content:
             arrays = {name: content[name] for name in columns if name in content.files}
@@ -43,6 +44,8 @@ def read_arrays(path: Path, what: str, columns: Mapping[str, tuple[int, ...]]) -
         if array.ndim != 1 + len(shape) or array.shape[1:] != shape or array.dtype.kind not in kinds:
             found = f"{what} {path}: '{name}' is {array.dtype} {array.shape}"
             raise RecordingError(f"{found}; valid are {'whole ' if kinds == 'iu' else ''}numbers in rows of {shape}")
+        if not len(array):
+            raise RecordingError(f"{what} {path}: '{name}' has no rows; valid is one or more")
     return arrays
 
 

@@ -137,9 +137,16 @@ class Dataset:
         path = Path(path)
         if not path.is_file():
             raise RecordingError(f"data set {path} does not exist")
+        if not zipfile.is_zipfile(path):
+            raise RecordingError(f"data set {path} is damaged or of another kind: it is no whole npz file")
         try:
             with np.load(path, allow_pickle=False) as content:
                 arrays = {name: content[name] for name in content.files}
+            if "about" not in arrays:
+                raise RecordingError(
+                    f"{path} is no data set of bid: it holds {', '.join(arrays)}; valid is what bid data build or bid "
+                    "bench data wrote"
+                )
             dataset, expected = _from_arrays(arrays), str(arrays["sha256"])
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise RecordingError(f"data set {path} is damaged or of another kind: {error}") from error

@@ -73,8 +73,11 @@ def test_damaged_and_missing_files_are_refused(dataset, tmp_path):
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(RecordingError, match="is damaged or of another kind"):
         Dataset.load(path)
-    np.savez(path, other=np.zeros(3))
-    with pytest.raises(RecordingError, match="is damaged or of another kind"):
+    np.savez(path, state=np.zeros(3), action=np.zeros(3))
+    with pytest.raises(RecordingError, match="is no data set of bid: it holds state, action; valid is what bid data"):
+        Dataset.load(path)
+    path.write_text("words")
+    with pytest.raises(RecordingError, match="is damaged or of another kind: it is no whole npz file"):
         Dataset.load(path)
     dataset.save(path)
     with np.load(path) as stored:

@@ -74,7 +74,8 @@ BAD = [
     (change(action=np.zeros((8, 2))), "'actions' has 8 rows; valid is 9"),
     (change(episode_ends=np.array([4.0, 9.0])), r"'episode_ends' is float64 \(2,\); valid are whole"),
     (change(episode_ends=np.array([4, 8])), r"episode_ends is \[4, 8\]"),
-    (change(episode_ends=np.array([], dtype=int)), r"episode_ends is \[\]"),
+    (change(episode_ends=np.array([], dtype=int)), "'episode_ends' has no rows; valid is one or more"),
+    (change(state=np.zeros((0, 5)), action=np.zeros((0, 2))), "'state' has no rows; valid is one or more"),
     (change(episode_ends=np.array([8, 9])), "episode 1 of the data set has 1 rows; valid is at least"),
     (lambda content: content["state"].__setitem__((7, 4), NAN), "'state' is not finite in row 7"),
     (lambda content: content["action"].__setitem__((3, 0), np.inf), "'actions' is not finite in row 3"),
@@ -94,6 +95,8 @@ def test_bad_data_gets_one_clear_sentence(tmp_path, task, spoil, words):
 def test_what_is_no_file_or_no_archive_is_refused(tmp_path, task):
     with pytest.raises(RecordingError, match="does not exist"):
         human_dataset(tmp_path / "none.npz", task)
+    with pytest.raises(RecordingError, match="is no file"):
+        human_dataset(tmp_path, task)
     cut = write(tmp_path / "whole.npz", arrays()).read_bytes()[:500]
     for name, content in (("text.npz", b"hello"), ("empty.npz", b""), ("cut.npz", cut)):
         (tmp_path / name).write_bytes(content)
