@@ -142,7 +142,7 @@ def _check_simulator(simulator: str, folder: Path) -> None:
     """
     file = folder / SIMULATOR
     if file.exists():
-        if (before := file.read_text(encoding="utf-8")) != simulator:
+        if (before := file.read_text(encoding="utf-8").strip()) != simulator:
             raise BidError(
                 f"{folder} holds demonstrations of {before}, not of {simulator}; valid is another --out, or remove it"
             )
