@@ -1,7 +1,9 @@
 """Offscreen OpenGL of this computer: open it, or say which library is missing. Set-up, checks and nodes ask here."""
 
+import contextlib
 import ctypes
 import importlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -48,6 +50,7 @@ def open_context(width: int, height: int) -> Any:
     backend = opengl_variables()[ASKED] or _first_working_backend()
     if backend not in BACKENDS:
         raise CameraError(f"MUJOCO_GL is '{backend}'; valid are {', '.join(BACKENDS)}")
+    _import_triton()
     try:
         context = importlib.import_module(f"mujoco.{backend}").GLContext(width, height)
         context.make_current()
@@ -55,6 +58,17 @@ def open_context(width: int, height: int) -> Any:
         raise _no_rendering(backend, str(error)) from error
     os.environ["MUJOCO_GL"] = backend
     return context
+
+
+def _import_triton() -> None:
+    """Import Triton, which PyTorch for CUDA brings, before a driver of OpenGL is loaded.
+
+    PyTorch imports it later, to optimise or to compile. After Mesa has loaded its LLVM that ends the process (Triton
+    3.7.1, Mesa 22.3: segmentation fault). The other order works.
+    """
+    if importlib.util.find_spec("triton") is not None:
+        with contextlib.suppress(Exception):  # a Triton that does not load is not loaded later, either
+            importlib.import_module("triton")
 
 
 def _first_working_backend() -> str:

@@ -43,6 +43,15 @@ def test_the_first_backend_that_works_is_taken():
     assert render() in ("rendered egl", "rendered osmesa")
 
 
+@pytest.mark.parametrize("then", ["", "raise OSError('a library is missing')"], ids=["loads", "fails"])
+def test_triton_is_imported_before_a_driver(tmp_path, then):
+    """After Mesa's LLVM was loaded, its import ends the process."""
+    seen = "import pathlib, sys; pathlib.Path(__file__).with_name('seen').write_text(str('mujoco.egl' in sys.modules))"
+    (tmp_path / "triton.py").write_text(f"{seen}\n{then}\n")
+    assert render(PYTHONPATH=f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}", MUJOCO_GL="egl") == "rendered egl"
+    assert (tmp_path / "seen").read_text() == "False"
+
+
 @pytest.mark.parametrize("variable", ["MUJOCO_GL", "BID_OPENGL"])
 def test_an_unknown_backend_is_refused_after_mujoco_was_imported(variable):
     assert render(**{variable: "directx"}) == "refused: MUJOCO_GL is 'directx'; valid are egl, osmesa"
