@@ -112,8 +112,6 @@ def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str
                         bar.update()
     finally:
         stage.close()
-    if not parts:
-        raise BidError("no demonstration is asked for; valid is at least one count above 0")
     joined(parts).save(out)
     print(f"{out}: {len(parts)} demonstrations", file=sys.stderr)
 
@@ -122,7 +120,7 @@ def _wanted(counts: Sequence[str], demonstrator: Demonstrator) -> Mapping[str, i
     """Return the number of demonstrations of each style that is asked for; none are named: of all that the task has.
 
     Raises:
-        BidError: the task does not have a style, a style is named twice, or a number is none.
+        BidError: the task does not have a style, a style is named twice, a number is none, or all numbers are 0.
     """
     asked: dict[str, int] = {}
     for text in counts:
@@ -133,6 +131,8 @@ def _wanted(counts: Sequence[str], demonstrator: Demonstrator) -> Mapping[str, i
         if style in asked:
             raise BidError(f"count names {style} twice, {asked[style]} and {number}; valid is once")
         asked[style] = int(number)
+    if asked and not any(asked.values()):
+        raise BidError("no demonstration is asked for; valid is at least one count above 0")
     return asked or {name: style.count for name, style in demonstrator.styles.items()}
 
 

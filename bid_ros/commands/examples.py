@@ -14,7 +14,7 @@ EXAMPLES: Final = (
     "reset --namespace /left",
     "operator --namespace /left",
     "record franka_place --device gamepad --episodes 10 --out runs/demos",
-    "demos franka_place --count clean=20 diverse=0 --out data/demos",
+    "demos franka_place --count clean=20 --out data/demos",
     "episodes list runs",
     "episodes show runs/first/bag:1",
     "episodes validate runs/demos/episodes",

@@ -105,6 +105,8 @@ def test_only_styles_that_are_named_are_recorded(tmp_path, monkeypatch, capsys, 
     assert [style for style, _ in begun] == styles
     assert main(["demos", "franka_place", "--out", str(tmp_path), "--count", "clean=2", "clean=3"]) == 2
     assert "count names clean twice, 2 and 3; valid is once" in capsys.readouterr().err
+    assert main(["demos", "franka_place", "--out", str(tmp_path), "--count", "diverse=0"]) == 2
+    assert "no demonstration is asked for" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
