@@ -137,16 +137,17 @@ class Dataset:
         path = Path(path)
         if not path.is_file():
             raise RecordingError(f"data set {path} does not exist")
-        if not zipfile.is_zipfile(path):
-            raise RecordingError(f"data set {path} is damaged or of another kind: it is no whole npz file")
         try:
+            with path.open("rb") as file:
+                if not zipfile.is_zipfile(file):
+                    raise RecordingError(f"data set {path} is damaged or of another kind: it is no whole npz file")
             with np.load(path, allow_pickle=False) as content:
+                if "about" not in content.files:
+                    raise RecordingError(
+                        f"{path} is no data set of bid: it holds {', '.join(content.files[:5]) or 'nothing'}; valid is "
+                        "what bid data build makes of bags, or bid bench data of a benchmark's file"
+                    )
                 arrays = {name: content[name] for name in content.files}
-            if "about" not in arrays:
-                raise RecordingError(
-                    f"{path} is no data set of bid: it holds {', '.join(arrays)}; valid is what bid data build or bid "
-                    "bench data wrote"
-                )
             dataset, expected = _from_arrays(arrays), str(arrays["sha256"])
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise RecordingError(f"data set {path} is damaged or of another kind: {error}") from error

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,6 +65,18 @@ def test_hash_changes_with_any_part_of_the_content(dataset):
     assert len({dataset.sha256, *(other.sha256 for other in others)}) == 7
 
 
+def test_a_file_that_may_not_be_read_says_so(dataset, tmp_path, monkeypatch):
+    path = tmp_path / "data.npz"
+    dataset.save(path)
+
+    def refuse(self, mode):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(RecordingError, match=r"Permission denied: '.*data\.npz'"):
+        Dataset.load(path)
+
+
 def test_damaged_and_missing_files_are_refused(dataset, tmp_path):
     with pytest.raises(RecordingError, match=r"data set .*none\.npz does not exist"):
         Dataset.load(tmp_path / "none.npz")
@@ -75,6 +88,9 @@ def test_damaged_and_missing_files_are_refused(dataset, tmp_path):
         Dataset.load(path)
     np.savez(path, state=np.zeros(3), action=np.zeros(3))
     with pytest.raises(RecordingError, match="is no data set of bid: it holds state, action; valid is what bid data"):
+        Dataset.load(path)
+    np.savez(path)
+    with pytest.raises(RecordingError, match="is no data set of bid: it holds nothing; valid"):
         Dataset.load(path)
     path.write_text("words")
     with pytest.raises(RecordingError, match="is damaged or of another kind: it is no whole npz file"):
