@@ -2,6 +2,7 @@
 """The ``bid`` command: one verb a task, help that teaches, ``--json`` for machines."""
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ from bid_ros.core.extras import OF_RUN, install_line
 from bid_ros.core.files import OF_A_DISK
 from bid_ros.sim import opengl_variables
 
+OF_MEMORY: Final = ("can't allocate memory", "out of memory")  # PyTorch's words on the CPU and on a GPU
 FIRST: Final = "begin with"
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
     FIRST: ("up", "teleop", "record", "episodes", "new", "check"),
@@ -114,11 +116,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename is None and error.errno not in OF_A_DISK:
             raise  # not about a file
-        where = "a file could not be written" if error.filename is None else error.filename
-        print(f"error: {where}: {error.strerror}", file=sys.stderr)
+        unnamed = "a file or a device fails" if error.errno == errno.EIO else "a file could not be written"
+        print(f"error: {unnamed if error.filename is None else error.filename}: {error.strerror}", file=sys.stderr)
         return 2
-    except MemoryError as error:
-        print(f"error: there is too little memory for this ({error or 'no more is said'})", file=sys.stderr)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not any(words in str(error) for words in OF_MEMORY):
+            raise
+        print(f"error: there is too little memory for this ({str(error) or 'no more is said'})", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -175,7 +175,12 @@ def test_settings_of_a_family_are_its_own(options, said, capsys):
     [
         (OSError(28, "No space left on device"), "a file could not be written: No space left on device"),
         (OSError(28, "No space left on device", "out/run.json"), "out/run.json: No space left on device"),
+        (OSError(5, "Input/output error"), "a file or a device fails: Input/output error"),
         (MemoryError("Unable to allocate 7 TiB"), "there is too little memory for this (Unable to allocate 7 TiB)"),
+        (
+            RuntimeError("can't allocate memory: 9 bytes"),
+            "there is too little memory for this (can't allocate memory: 9 bytes)",
+        ),
     ],
 )
 def test_a_computer_that_is_full_is_one_sentence(error, said, capsys, monkeypatch):
@@ -185,6 +190,15 @@ def test_a_computer_that_is_full_is_one_sentence(error, said, capsys, monkeypatc
     monkeypatch.setattr("bid_ros.cli.check_moved", fail)
     assert main(["schema"]) == 2
     assert capsys.readouterr().err == f"error: {said}\n"
+
+
+def test_another_failure_is_no_lack_of_memory(monkeypatch):
+    def fail(words):
+        raise RuntimeError("shapes differ")
+
+    monkeypatch.setattr("bid_ros.cli.check_moved", fail)
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        main(["schema"])
 
 
 def test_tab_completes_verbs_and_options(tmp_path):
