@@ -132,6 +132,7 @@ class DiffusionPolicy(GraphPolicy):
             rng: source of the noise, first of the strong, then of the weak samples.
             start_mode: see :meth:`bid_ros.policy.diffusion.sampler.Sampler.run`.
             guidance: what the strong samples are drawn towards. Needs a runtime with gradients.
+
         Raises:
             DecodingError: a count is not valid, or weak samples are asked for that were not encoded.
         """
