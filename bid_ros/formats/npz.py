@@ -16,7 +16,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, holds_images, lost_extras
 from bid_ros.formats.files import ArrayWriter, readable
 from bid_ros.formats.rows import native, runs_of, type_name
-from bid_ros.recording.dataset import ARRAYS, INTERVENTION
+from bid_ros.recording.dataset import ARRAYS, INTERVENTION, foreign_file
 from bid_ros.recording.dataset import FORMAT as VERSION
 
 PREFIX: Final = "observation."
@@ -37,6 +37,8 @@ class NpzSource:
     def __init__(self, path: Path) -> None:
         self._path = path
         with readable(path), zipfile.ZipFile(path) as archive:
+            if "about.npy" not in (names := archive.namelist()):
+                raise foreign_file(path, [name.removesuffix(".npy") for name in names])
             self._about = json.loads(str(_whole(archive, "about")))
             if self._about.get("format") != VERSION:
                 raise RecordingError(f"data set {path} has format {self._about.get('format')}; valid is {VERSION}")
@@ -215,8 +217,8 @@ def _losses(contents: Contents, options: Options) -> list[str]:
 def _recognises(path: Path) -> bool:
     if not path.is_file():
         return False
-    if not zipfile.is_zipfile(path):
-        return path.suffix == ".npz"  # truncated: reading it says so
+    if path.suffix == ".npz" or not zipfile.is_zipfile(path):
+        return path.suffix == ".npz"  # truncated or of another program: reading it says so
     with readable(path), zipfile.ZipFile(path) as archive:
         return "about.npy" in archive.namelist()
 

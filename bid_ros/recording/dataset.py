@@ -143,10 +143,7 @@ class Dataset:
                     raise RecordingError(f"data set {path} is damaged or of another kind: it is no whole npz file")
             with np.load(path, allow_pickle=False) as content:
                 if "about" not in content.files:
-                    raise RecordingError(
-                        f"{path} is no data set of bid: it holds {', '.join(content.files[:5]) or 'nothing'}; valid is "
-                        "what bid data build makes of bags, or bid bench data of a benchmark's file"
-                    )
+                    raise foreign_file(path, content.files)
                 arrays = {name: content[name] for name in content.files}
             dataset, expected = _from_arrays(arrays), str(arrays["sha256"])
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
@@ -199,6 +196,14 @@ class Dataset:
         if self.intervention.any():  # without one the data set is as it was before there were any
             others[INTERVENTION] = self.intervention
         return observed | others | {"about": np.array(json.dumps(about, sort_keys=True))}
+
+
+def foreign_file(path: Path, names: Sequence[str]) -> RecordingError:
+    """Return what is wrong with a file of arrays that another program wrote, of which ``names`` are the names."""
+    return RecordingError(
+        f"{path} is no data set of bid: it holds {', '.join(names[:5]) or 'nothing'}; valid is what bid data build "
+        "makes of bags, or bid bench data of a benchmark's file"
+    )
 
 
 def _from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Dataset:

@@ -37,7 +37,9 @@ def test_what_is_no_data_set_is_refused(tmp_path):
         open_source("test/pusht_image")  # a folder of that name is here
     (tmp_path / "notes.txt").write_text("notes")
     np.savez(tmp_path / "other.npz", other=np.zeros(3))
-    for name in (".", "notes.txt", "other.npz"):
+    with pytest.raises(RecordingError, match=r"other\.npz is no data set of bid: it holds other; valid is what bid"):
+        open_source(tmp_path / "other.npz")
+    for name in (".", "notes.txt"):
         with pytest.raises(RecordingError, match="is no data set that is known; valid formats are bag, lerobot_v21"):
             open_source(tmp_path / name)
     (tmp_path / "droid" / "1.0.0").mkdir(parents=True)
