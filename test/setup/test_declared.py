@@ -58,6 +58,7 @@ PYTHON = {
     "textual": ("", "textual"),
     "torch": ("", "torch"),
     "tqdm": ("", "tqdm"),
+    "triton": ("", "torch"),  # PyTorch for CUDA brings it
     "websockets": ("python3-websockets", "websockets"),
     "yaml": ("python3-yaml", "pyyaml"),
     "zarr": ("", "zarr"),

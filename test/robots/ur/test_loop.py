@@ -22,7 +22,7 @@ from bid_ros.robots.protocol import (
     TimedSetpoint,
     shared_memory,
 )
-from bid_ros.robots.ur import link
+from bid_ros.robots.ur import driver
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.echo import UrEcho
 from bid_ros.robots.ur.kinematics import UR5E
@@ -252,10 +252,10 @@ def test_a_controller_that_answers_no_command_is_said_before_the_arm_ends_the_pr
 
     monkeypatch.setattr(base_loop, "time", clock)
     monkeypatch.setattr(base_loop, "os", SimpleNamespace(_exit=end))
-    monkeypatch.setattr(link, "_demand_answer", lambda config: None)
-    monkeypatch.setattr(link.DriverLink, "__init__", lambda self, *given: beats.append(given[3]))
+    monkeypatch.setattr(driver, "_demand_answer", lambda config: None)
+    monkeypatch.setattr(driver.DriverLink, "__init__", lambda self, *given: beats.append(given[3]))
     loop = UrLoop(config, Robot(POSE), DriverMemory(shared_memory(MEMORY_SIZE)), Pipe()[1])
-    link.UrLink(config)
+    driver.UrLink(config)
     loop._guard()
     ((status, after_s),) = ended
     assert status == EXIT_STUCK and timeout_s + 0.05 < after_s < beats[0] - 0.02
