@@ -13,6 +13,7 @@ from bid_ros.policy.vqbet.codes import MOST_CODES, Temperature
 GROUPS: Final = 8  # of the denoiser's group normalisation; every width is a multiple
 MOST_WINDOWS: Final = 65_536
 """Of a step; more fill the memory before anything is trained."""
+Batch = Annotated[int, Field(ge=1, le=MOST_WINDOWS)]
 Width = Annotated[int, Field(ge=GROUPS, multiple_of=GROUPS)]
 Half = Annotated[float, Field(ge=0, le=0.5)]
 Size = Annotated[int, Field(ge=1, le=4096)]
@@ -200,7 +201,7 @@ class TrainConfig:
 
     steps: Count = 8000
     weak_steps: Annotated[int, Field(ge=0)] = 0
-    batch: Annotated[int, Field(ge=1, le=MOST_WINDOWS)] = 64
+    batch: Batch = 64
     seed: Annotated[int, Field(ge=0)] = 0
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads: Annotated[int, Field(ge=0)] = 0

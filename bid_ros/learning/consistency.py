@@ -23,7 +23,7 @@ from pydantic import Field
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.settings import Count, Share, settings
-from bid_ros.learning.config import MOST_WINDOWS
+from bid_ros.learning.config import Batch
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.trainer import Descent, seed_of
 from bid_ros.learning.windows import batch_windows
@@ -58,7 +58,7 @@ class DistillConfig:
     sampling_steps: Annotated[int, Field(ge=1, le=100)] = 2
     levels: Annotated[int, Field(ge=2, le=1000)] = 8
     steps: Count = 6000
-    batch: Annotated[int, Field(ge=1, le=MOST_WINDOWS)] = 256
+    batch: Batch = 256
     seed: Annotated[int, Field(ge=0)] = 0
     learning_rate: Annotated[float, Field(ge=1e-7, le=1)] = 5e-4
     imitation: Share = 0.25

@@ -26,7 +26,7 @@ from bid_ros.core.observation import Observation
 from bid_ros.core.settings import Count, Positive, settings
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import TrainingData
-from bid_ros.learning.config import MOST_WINDOWS
+from bid_ros.learning.config import Batch
 from bid_ros.learning.distillation import encode_windows
 from bid_ros.learning.families import bundle_networks, training_of
 from bid_ros.learning.graphs import export_graph
@@ -56,7 +56,7 @@ class CorrectionConfig:
     """
 
     steps: Count = 4000
-    batch: Annotated[int, Field(ge=1, le=MOST_WINDOWS)] = 512
+    batch: Batch = 512
     seed: Annotated[int, Field(ge=0)] = 0
     samples: Annotated[int, Field(ge=1, le=64)] = 4
     width: Annotated[int, Field(ge=8, le=1024)] = 256
