@@ -32,7 +32,7 @@ class Bench:
         self.node = Node("bench", context=self.context)
         self._executor = FastExecutor(context=self.context)
         self._executor.add_node(self.node)
-        self._folder = folder
+        self._folder, self._started = folder, 0
         self.processes: dict[str, ForkedProcess] = {}
         self._grants: Any = None
         self.granted: tuple[str, ...] | None = None
@@ -72,7 +72,9 @@ class Bench:
 
     def start(self, name: str, parameters: dict[str, Any], *ros_arguments: str) -> ForkedProcess:
         """Start a node process with these parameters and arguments, such as ``-r __ns:=/left``."""
-        file = self._folder / f"{name}.yaml"
+        # A file of its own: the process before may not have read the one of the same name yet.
+        self._started += 1
+        file = self._folder / f"{name}_{self._started}.yaml"
         file.write_text(yaml.safe_dump({f"/**/{name}": {"ros__parameters": parameters}}))
         arguments = ["--ros-args", "-r", f"__node:={name}", *ros_arguments, "--params-file", str(file)]
         process = fork_server().start(f"bid_ros.nodes.{name}_node", arguments)

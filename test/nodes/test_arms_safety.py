@@ -61,7 +61,8 @@ class Pair:
 @pytest.fixture
 def pair(bench, root):
     made = Pair(bench, root)
-    assert bench.until(made.both(SafetyState.RUNNING), 60.0), {arm: made.states[arm].reason for arm in ARMS}
+    reasons = lambda: {arm: (bench.processes[arm].poll(), made.states[arm].reason) for arm in ARMS}  # noqa: E731
+    assert bench.until(made.both(SafetyState.RUNNING), 60.0), reasons()
     return made
 
 
