@@ -20,7 +20,7 @@ from bid_ros.core.topics import (
     body_topic,
 )
 from bid_ros.episodes.causes import PACE, SLOW_TWIN
-from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
+from bid_ros.nodes.base import TWIN_PRIORITY, BidNode
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_bus import NodeBus
@@ -44,7 +44,7 @@ class TwinNode(BidNode):
 
     def __init__(self) -> None:
         super().__init__("twin", PARAMETERS)
-        raise_priority(HARDWARE_PRIORITY)
+        raise_priority(TWIN_PRIORITY)
         task = self.load_task()
         self._frame = task.base_frame
         bus = NodeBus(f"{self.get_name()}_robot", self.get_namespace())
