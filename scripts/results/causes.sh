@@ -16,5 +16,7 @@ policy narrow --set 'network.widths=[16,32,64]'
 policy wide --set 'network.widths=[48,96,192]' # a bundle may have 20 MB
 for width in usual narrow wide; do bench "$width" "$width" vanilla,bid "${one[@]}"; done
 bench no_weak usual bid "${one[@]}" --no-weak
-policy weak_2000 --weak-steps 2000 --set
-bench weak_2000 weak_2000 bid "${one[@]}"
+for step in 100 2000; do
+  policy "weak_$step" --weak-steps "$step" --set
+  bench "weak_$step" "weak_$step" bid "${one[@]}"
+done
