@@ -142,6 +142,7 @@ def make_cell(task: Task, **settings: Any) -> BenchCell:
     cell = BenchCell(decoder=name, **{**settings, **said})
     if cell.decoder not in decoder_names():
         raise BidError(f"decoder '{cell.decoder}' is unknown; valid are {', '.join(decoder_names())}")
+    _check(cell, task)  # before settings are left out: nonsense is refused also where the decoder does not read it
     read = {name for part in cell.decoder.split("+") for name in _OF_PART.get(part, _SETTINGS)}
     if cell.samples == 1:
         read -= set(_BID) - {"samples"}
@@ -151,7 +152,6 @@ def make_cell(task: Task, **settings: Any) -> BenchCell:
         read -= {"ema_weight"}
     unread: dict[str, Any] = {name: None for name in _SETTINGS if name not in read}
     cell = replace(cell, **unread)
-    _check(cell, task)
     if "mode_size" in read:
         cell = replace(cell, mode_size=cell.config().bid(executed=1, observation_steps=1).mode_size)
     return cell if replace(cell, weak=True).needs_weak else replace(cell, weak=None)
@@ -179,6 +179,7 @@ def _check(cell: BenchCell, task: Task) -> None:
         check_range("", name, getattr(cell, name), 0, 1000, BidError)
     if cell.samples is not None:
         check_range("", "samples", cell.samples, 1, MOST_SAMPLES, BidError)
+    cell.config()
     if cell.delay < 0 or cell.horizon < 1 or cell.horizon + cell.delay > executable:
         raise BidError(
             f"horizon {cell.horizon} with delay {cell.delay} does not fit; valid is a horizon of at least 1, a delay "

@@ -86,6 +86,9 @@ def test_all_is_the_open_loop_and_a_jump_brings_the_cell_without_it():
         ({"noise": float("nan")}, "noise is nan"),
         ({"decoder": "bid", "samples": 4, "mode_size": 3, "variant": "corrected"}, "at most 2"),
         ({"decoder": "bid", "samples": 4, "metric": "max", "variant": "corrected"}, "metric is 'max'"),
+        ({"samples": 257}, "samples is 257; valid is 1 to 256"),  # vanilla draws one whatever is asked for
+        ({"samples": 0}, "samples is 0; valid is 1 to 256"),
+        ({"variant": "newest"}, "variant is 'newest'"),
     ],
 )
 def test_impossible_settings_are_refused(settings, message):
