@@ -90,11 +90,16 @@ def test_the_text_says_what_was_seen_and_where_the_evidence_is():
 
 def test_what_speaks_against_it_is_said():
     assert "`--decoder bid --samples 16 --action-horizon 8`" in described(found({"ema": 0.01, "bid": 0.0}))
-    assert "--decoder ema" in described(found(robot=False)), "no safety node keeps a bench's limits"
     assert "not seen: --decoder did not name ema." in described(found({"bid": 0.0}))
     assert "But safety would have stopped 2.0 % of its decisions." in described(found({"bid": 0.02, "ema": 0.0}))
     assert "But a decision took 130 ms here, and has 100 ms: draw fewer samples." in described(found(took={"bid": 130}))
     assert "But" not in described(found(took={"ema": 130})), "eight actions last 800 ms"
+
+
+def test_where_no_safety_node_keeps_limits_nothing_is_said_of_it():
+    """Of a bench no decoder has the measure ``refused``."""
+    text = described(found(took={"ema": 1, "bid": 1}, robot=False))
+    assert "--decoder ema" in text and "afety would" not in text
 
 
 def test_a_single_episode_has_no_interval_and_a_bench_is_no_rehearsal():
