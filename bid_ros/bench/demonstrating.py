@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from bid_ros.bench.demonstrations import as_dataset
 from bid_ros.bench.scene import Environment
 from bid_ros.core.errors import BidError
-from bid_ros.core.files import replace_text
 from bid_ros.core.task import Task
 from bid_ros.recording.dataset import Dataset, joined
+from bid_ros.recording.made_with import keep_made_with
 
 Array = NDArray[np.float64]
 Attempt = Callable[[int], Dataset | None]
@@ -20,7 +20,6 @@ Attempt = Callable[[int], Dataset | None]
 
 MOST_DEMONSTRATIONS: Final = 10_000
 """Each tries a seed of its own. Episodes of a comparison begin at seed 100,000."""
-SIMULATOR: Final = "simulator.txt"
 ATTEMPTS: Final = 3  # for each demonstration that is wanted
 LABEL: Final = "scripted"
 STREAM: Final = 7  # of an operator's random numbers beside those of the scene
@@ -95,7 +94,7 @@ def record(
     count: int,
     out: Path,
     progress: Callable[[int, int], object],
-    simulator: str = "",
+    **made_with: str,
 ) -> Dataset:
     """Return ``count`` demonstrations, and keep each in a folder beside ``out``: run again, it goes on.
 
@@ -105,27 +104,23 @@ def record(
         count: demonstrations that are wanted.
         out: file that will hold them.
         progress: called with the demonstrations and the attempts so far.
-        simulator: with its version, as the folder keeps it.
+        made_with: what else counts, by name: the simulator with its version.
 
     Raises:
-        BidError: the count is not valid, the folder holds demonstrations of another task or of another version of the
-            simulator, or too few attempts succeed.
+        BidError: the count is not valid, the folder holds demonstrations that were made with something else or does
+            not say with what, or too few attempts succeed.
     """
     check_count(count)
     parts, folder = list[Dataset](), out.with_suffix(".parts")
-    _check_simulator(simulator, folder)
+    keep_made_with(folder, task, **made_with)
     for seed in range(ATTEMPTS * count):
         file, failed = folder / f"{seed}.npz", folder / f"{seed}.failed"
         if file.exists():
-            part = Dataset.load(file)
-            _check_made(f"{part.task} {part.task_signature}", task, file)
-            parts.append(part)
-        elif failed.exists():
-            _check_made(failed.read_text(encoding="utf-8"), task, failed)
-        else:
+            parts.append(Dataset.load(file))
+        elif not failed.exists():
             found = attempt(seed)
             if found is None:
-                replace_text(failed, _made(task))
+                failed.touch()
             else:
                 found.save(file)
                 parts.append(found)
@@ -133,32 +128,3 @@ def record(
         if len(parts) == count:
             return joined(parts)
     raise BidError(f"only {len(parts)} of {ATTEMPTS * count} attempts at {task.name} succeeded; {count} are wanted")
-
-
-def _check_simulator(simulator: str, folder: Path) -> None:
-    """Raise BidError if an earlier call had another version of the simulator; keep this one in a new folder.
-
-    A folder that is older than this check does not say its version, and is taken.
-    """
-    file = folder / SIMULATOR
-    if file.exists():
-        if (before := file.read_text(encoding="utf-8").strip()) != simulator:
-            raise BidError(
-                f"{folder} holds demonstrations of {before}, not of {simulator}; valid is another --out, or remove it"
-            )
-    elif simulator and not folder.exists():
-        replace_text(file, simulator)
-
-
-def _made(task: Task) -> str:
-    return f"{task.name} {task.signature()}"
-
-
-def _check_made(said: str, task: Task, file: Path) -> None:
-    """Raise BidError if an earlier call tried another task, or one with other features; empty: an older one."""
-    if said not in ("", _made(task)):
-        name = said.partition(" ")[0]
-        other = f"of task '{name}'" if name != task.name else "of the task with other features or rates"
-        raise BidError(
-            f"{file} is {other}, not of '{task.name}' as it is; valid is another --out, or remove its folder"
-        )

@@ -50,7 +50,7 @@ def run_demos(options: argparse.Namespace) -> int:
             bar.set_postfix(attempts=tried, refresh=False)
             bar.update(done - bar.n)
 
-        dataset = record(task, attempt, options.count, out, show, SCENES[options.task]().simulator)
+        dataset = record(task, attempt, options.count, out, show, simulator=SCENES[options.task]().simulator)
     dataset.save(out)
     seconds = round(time.monotonic() - began, 1)
     print(f"{out}: {dataset.episodes} scripted demonstrations, {dataset.rows} rows, {seconds} s", file=sys.stderr)

@@ -94,7 +94,11 @@ def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str
 
     from bid_ros.episodes.demonstrating import LockstepDemonstrations, recorded
     from bid_ros.recording.dataset import joined
+    from bid_ros.recording.made_with import keep_made_with
+    from bid_ros.recording.provenance import installed_version
 
+    kept = out.with_suffix(".parts")
+    keep_made_with(kept, system.task, mujoco=installed_version("mujoco"))
     parts, stage = [], system.stage()
     try:
         demonstrations = LockstepDemonstrations(system.task, stage, system.arm())
@@ -104,7 +108,7 @@ def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str
                 while done < count:
                     if tried == ATTEMPTS * count:
                         raise BidError(f"only {done} of {tried} {style} demonstrations succeeded")
-                    found = recorded(demonstrations, style, first_seed + tried, out.with_suffix(".parts"))
+                    found = recorded(demonstrations, style, first_seed + tried, kept)
                     tried += 1
                     if found is not None:
                         parts.append(found)

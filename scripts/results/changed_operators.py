@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,10 +23,12 @@ import numpy as np
 import bid_ros.bench.kitchen.demonstrating as kitchen_goals
 import bid_ros.bench.kitchen.scripted_operator as kitchen
 import bid_ros.bench.robomimic.scripted_operator as robomimic
+from bid_ros.bench.demonstrating import record
 from bid_ros.bench.kitchen.catalogue import KITCHEN
 from bid_ros.bench.operators import OPERATORS
 from bid_ros.bench.skill import Skill, draw_skill
 from bid_ros.cli import main as bid
+from bid_ros.commands import bench_demos
 from bid_ros.core.errors import BidError
 
 DRAW_GOALS: Final = kitchen_goals.draw_goals
@@ -76,6 +79,7 @@ def main() -> int:
     except BidError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    bench_demos.record = partial(record, operators=options.change)  # type: ignore[assignment]  # usual ones may lie there
     return bid(["bench", "demos", options.task, "--out", str(options.out), "--count", str(options.count)])
 
 

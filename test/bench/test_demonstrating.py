@@ -53,13 +53,20 @@ def test_recording_goes_on_where_it_stopped(task, tmp_path):
 
 def test_demonstrations_of_two_versions_of_a_simulator_are_not_joined(task, tmp_path):
     out, made = tmp_path / "a.npz", []
-    record(task, operator(task), 1, out, lambda *numbers: None, "robosuite 1.5.1")
-    with pytest.raises(BidError, match=r"a\.parts holds demonstrations of robosuite 1\.5\.1, not of robosuite 1"):
-        record(task, operator(task, calls=made), 2, out, lambda *numbers: None, "robosuite 1.5.2")
-    record(task, operator(task, calls=made), 2, out, lambda *numbers: None, "robosuite 1.5.1")
-    (tmp_path / "a.parts" / "simulator.txt").unlink()
-    record(task, operator(task, calls=made), 3, out, lambda *numbers: None, "robosuite 1.5.2")
-    assert made == [1, 2], "an older folder says no version, and goes on"
+    record(task, operator(task), 1, out, lambda *numbers: None, simulator="robosuite 1.5.1")
+    with pytest.raises(BidError, match=r"a\.parts holds .* made with simulator 'robosuite 1\.5\.1', not 'robosuite 1"):
+        record(task, operator(task, calls=made), 2, out, lambda *numbers: None, simulator="robosuite 1.5.2")
+    record(task, operator(task, calls=made), 2, out, lambda *numbers: None, simulator="robosuite 1.5.1")
+    assert made == [1]
+
+
+def test_an_older_folder_that_does_not_say_its_version_is_refused(task, tmp_path):
+    record(task, operator(task), 1, tmp_path / "a.npz", lambda *numbers: None)
+    (tmp_path / "a.parts" / "made_with.json").unlink()
+    calls = []
+    with pytest.raises(BidError, match=r"a\.parts holds demonstrations, but no made_with\.json says .*; valid is"):
+        record(task, operator(task, calls=calls), 2, tmp_path / "a.npz", lambda *numbers: None)
+    assert not calls
 
 
 @pytest.mark.parametrize("count", [0, 10_001])
@@ -79,7 +86,7 @@ def test_too_few_that_succeed(task, tmp_path):
 def test_what_an_earlier_call_made_of_another_task_is_not_taken(task, tmp_path, fails, change):
     record(task, operator(task, fails), 1, tmp_path / "a.npz", lambda *numbers: None)
     calls, other = [], replace(task, **change)
-    with pytest.raises(BidError, match=r"a.parts/0\..* is of .*task.*valid is another --out, or remove its folder"):
+    with pytest.raises(BidError, match=r"a.parts holds .* made with .*task.*valid is another --out, or remove it"):
         record(other, operator(other, calls=calls), 2, tmp_path / "a.npz", lambda *numbers: None)
     assert not calls
 

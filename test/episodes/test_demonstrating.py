@@ -85,6 +85,13 @@ def test_the_verb_writes_a_data_set_and_keeps_what_it_has(tmp_path, capsys):
     assert "no demonstration is asked for" in capsys.readouterr().err
 
 
+def test_the_verb_takes_no_demonstrations_of_another_task(tmp_path, capsys):
+    command = ["--lockstep", str(tmp_path / "data.npz"), "--count", "clean=1"]
+    assert main(["demos", "franka_place", *command]) == 0
+    assert main(["demos", "ur5_pick", *command]) == 2
+    assert "data.parts holds demonstrations made with task 'franka_place', not 'ur5_pick'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("counts", "styles"),
     [([], ["clean", "diverse"]), (["diverse=2"], ["diverse"]), (["clean=0", "diverse=1"], ["diverse"])],
