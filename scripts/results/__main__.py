@@ -33,8 +33,7 @@ MADE: Final[dict[str, tuple[str, str]]] = {
     "offline-prediction": ("results/offline-prediction.md", "does offline evaluation rank decoders as episodes do"),
     "recommendation": ("results/recommendation.md", "is what bid evaluate recommends the best decoder; --check"),
     "standing": ("results/recommendation.md", "how long the robot stands still in the episodes of a bench"),
-    "unseen-motion": ("results/recommendation.md", "a bench with a policy that sees no motion"),
-    "white-noise": ("results/recommendation.md", "a bench whose action noise is drawn anew at each decision"),
+    "changed-bench": ("results/recommendation.md", "a bench whose policy sees no motion, or with white action noise"),
     "changed-operators": (
         "results/recommendation.md",
         "demonstrations of scripted operators who never pause, or keep one order",
