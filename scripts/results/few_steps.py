@@ -1,7 +1,7 @@
 """Show what fewer denoising steps do to the samples of a system's policy: spread, modes, distance to the full sampler.
 
 Usage: few-steps SYSTEM [--steps 4,3,2] [--episodes 6] [--bundle BUNDLE] [--student BUNDLE]. The decisions are those
-of a rehearsal with the bundle's own steps, from seed 320000, which no table uses. Each is sampled 64 times with each
+of a rehearsal with the bundle's own steps, from seed 4350, which no table uses. Each is sampled 64 times with each
 number of steps, and by the student that was distilled from the bundle.
 
 Spread: standard deviation over the samples of a decision, as a share of the full sampler's. Modes: clusters of samples
@@ -30,7 +30,7 @@ from bid_ros.policy.registry import load_policy
 from bid_ros.system.folder import System, find_system
 
 Array = NDArray[np.float64]
-SAMPLES, DECISIONS, FIRST_SEED, SPEED = 64, 80, 320_000, 0.02  # m/s of what moves in the scene
+SAMPLES, DECISIONS, FIRST_SEED, SPEED = 64, 80, 4350, 0.02  # m/s of what moves in the scene
 STRENGTHS: Final = ("strong", "weak")
 
 

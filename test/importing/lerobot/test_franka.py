@@ -42,8 +42,8 @@ def test_an_imported_image_policy_places_the_object(tmp_path):
     maker = DecisionMaker(policy, bundle_decoder("bid", bundle, task, 16, 1), task)
     rehearsal = Rehearsal(task, maker, system.stage())
     try:
-        results = [rehearsal.run(index, 420_000 + index, 0.0) for index in range(4)]
+        results = [rehearsal.run(index, 4800 + index, 0.0) for index in range(4)]
     finally:
         rehearsal.close()
-    # It places in 19 of 20 episodes of other seeds: fewer than 3 of 4 has a chance of 1 in 70 where it is not broken.
+    # It placed in 37 of 40 episodes of other seeds: fewer than 3 of 4 has a chance of 1 in 33 where it is not broken.
     assert sum(result.success for result in results) >= 3, results
