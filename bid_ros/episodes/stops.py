@@ -8,8 +8,8 @@ from bid_ros.core.outcome import INFRASTRUCTURE, EpisodeOutcome
 
 IN_A_ROW: Final = 3  # stops that are not the policy's end the run: what they have in common does not go away by itself
 
-LEFT: Final = "the arm goes on; no episode runs yet"
-"""What a person is told whose start lets a robot's arm go on after a stop: the next start is that of an episode."""
+LEFT: Final = "keep away: the arm goes on by itself; no episode runs yet"
+"""What a person is told whose start lets a robot's arm move, first or after a stop: the next start is an episode's."""
 
 
 class EpisodeStopped(Exception):

@@ -36,7 +36,11 @@ from bid_ros.nodes.topics import profile, publisher
 from bid_ros.system.security import check_security, enclave_arguments, enclave_of
 
 WAIT_S = 5.0
-READY = "scene set up as the run asks? [enter] starts, u takes the last episode back, t TEXT leaves a note, q ends: "
+READY = (
+    "nobody within the arm's reach, and all as the run asks? [enter] starts, u takes the last episode back, t TEXT "
+    "leaves a note, q ends: "
+)
+AWAY = "keep away until the arm rests: it may go to the start of the next episode by itself"
 JUDGE = "how did it end? y = success, n = failure, d = discard: "
 OUTCOMES = ("y", "n", "d")
 ANSWER_S = 30.0  # a robot may take 20 s to recover
@@ -112,6 +116,7 @@ def operate(namespace: str = "") -> int:
 def _judge(node: Node) -> None:
     while (answer := input(JUDGE).strip().lower()) not in OUTCOMES:
         print(f"'{answer}' is unknown; valid are {', '.join(OUTCOMES)}")
+    print(AWAY)  # first: once the answer is sent, it moves
     if answer == "d":
         _say(_call(node, Trigger, EPISODE_DISCARD, Trigger.Request()))
     else:

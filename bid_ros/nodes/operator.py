@@ -38,6 +38,10 @@ OPENING_S = 10.0  # s to open the gripper; the first time it may have to be acti
 GRASPING_S = 5.0
 PERSON_S = 3600.0
 LEAVE = "reset: the arm stays where it is; when nobody is within its reach, go on with: bid operator"
+BEGIN = (
+    "ready: the arm stays where it is; then the gripper opens, and the arm goes to its start by itself; when nobody is "
+    "within its reach, let it with: bid operator"
+)
 SHOWING_S = 5.0
 SHOW_S, CHECK_S = 0.1, 0.02  # between two looks at the outcome, and at who moves the arm
 # After a reset, until all frames that a policy observes, the older ones too, show the new scene.
@@ -54,7 +58,7 @@ class Operator(ABC):
         task: task of the system.
         held: widths in m of a gripper at rest that holds what the episode begins with.
         correct: takes an outcome that a person gives when no episode runs; returns whether it was taken, or why not.
-        person: a person starts each episode, and what comes after a stop.
+        person: a person starts each episode, a robot's first motion, and what comes after a stop.
 
     Attributes:
         started: a person has started the episode.
@@ -130,20 +134,24 @@ class Operator(ABC):
         self._outcome = self._outcome or outcome
         return True, ""
 
-    def await_leave(self) -> None:
-        """Block until a person starts the next episode, before anything moves. Nobody holds the arm meanwhile.
+    def await_leave(self, asked: str = LEAVE) -> None:
+        """Block until a person lets the arm move by itself. Nobody holds the arm meanwhile.
 
-        A reset only says that what stopped the arm is gone. It must not set it in motion.
+        A reset only says that what stopped the arm is gone, and the start of a run only that its nodes are there.
+        Neither must set a robot in motion.
+
+        Args:
+            asked: why it stays where it is, for the person.
 
         Raises:
             EpisodeStopped: as :meth:`bid_ros.nodes.sequence.SequenceNode.wait`.
         """
         self.started.clear()
         self.awaited, self._said = True, LEFT
-        print(LEAVE, flush=True)
+        print(asked, flush=True)
         self._node.tell()
         try:
-            self._node.wait(self.started.is_set, PERSON_S, "the start after a stop")
+            self._node.wait(self.started.is_set, PERSON_S, "a person's leave to move")
         finally:
             self.awaited, self._said = False, ""
 
@@ -161,7 +169,7 @@ class Operator(ABC):
 
     @property
     def awaits(self) -> str:
-        """What a person must give: ``start`` of the episode, ``leave`` to move after a stop; empty: nothing."""
+        """What a person must give: ``start`` of the episode, ``leave`` to move by itself; empty: nothing."""
         return ("leave" if self._said else "start") if self.awaited else ""
 
     def _on_start(self, _: Trigger.Request) -> tuple[bool, str]:

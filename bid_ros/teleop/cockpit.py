@@ -158,7 +158,7 @@ class Cockpit:
     def _between(self, event: Any, number: str, granted: set[str]) -> tuple[str, str]:
         awaits = self._value("episode", "awaits")
         if awaits == "leave":
-            return "waiting", "The arm was stopped: look at it. It moves once you let it"
+            return "waiting", "The arm holds: look at it. It moves by itself once you let it"
         if event is not None and event.kind == PREPARE and awaits:
             asked = "start it when you are" if awaits == "start" else f"it begins once {awaits} is there"
             return "waiting", f"{number} is ready: {asked}"
@@ -176,11 +176,11 @@ class Cockpit:
     def _offers(self, state: str) -> str:
         """Return what the person may say of the episode: its ``start``, how it ``ends``, or nothing."""
         event = self._last(EPISODE_EVENT)
-        if state == "stopped" or event is None:
-            return ""
-        if event.kind == START:
-            return "end"
         awaits = self._value("episode", "awaits")
+        if state == "stopped" or (event is None and awaits != "leave"):
+            return ""
+        if event is not None and event.kind == START:
+            return "end"
         return awaits if awaits == "leave" or (event.kind == PREPARE and awaits == "start") else ""
 
     def _episode(self, now_ns: int) -> dict[str, Any]:

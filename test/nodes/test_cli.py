@@ -208,6 +208,7 @@ def test_operator_passes_start_verdict_discard_undo_and_note_on(bench):
     assert notes == ["the cup was wet"] and "said /episode/undo" in done.stdout
     assert "'x' is unknown; valid are [enter], u, t TEXT and q" in done.stdout
     assert "'no' is unknown; valid are y, n, d" in done.stdout
+    assert done.stdout.count("keep away until the arm rests") == 3, "once after each outcome"
 
 
 def test_operator_does_not_ask_for_the_outcome_of_what_did_not_start(bench):

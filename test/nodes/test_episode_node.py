@@ -22,6 +22,7 @@ from bid_msgs.srv import ResetEpisode
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import GRANT
+from bid_ros.episodes.stops import LEFT
 from bid_ros.nodes.ros_messages import pose_message, pose_stamped
 from bid_ros.safety.shadow import Shadow
 from bid_ros.tasks.picking import TASK as PICKING
@@ -80,6 +81,15 @@ class Harness:
 
     def kinds(self) -> list[int]:
         return [event.kind for event in self.events]
+
+    def leave(self) -> str:
+        """Let a robot move by itself; return what the person is told."""
+        assert self.bench.until(self._start.service_is_ready, START_S)
+        while True:
+            future = self._start.call_async(Trigger.Request())
+            assert self.bench.until(future.done, START_S)
+            if future.result().success:
+                return str(future.result().message)
 
     def begin(self, episode: int = 0):
         """Say that the object is in place, until the episode starts."""
@@ -250,9 +260,28 @@ def test_a_person_starts_and_judges_an_episode(bench, root, tmp_path, task, widt
     assert "episode 1: " in output and asked in output
 
 
+def test_a_robot_goes_to_its_first_start_once_a_person_lets_it(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path)
+    awaits: list[str] = []
+    hear = lambda item: awaits.extend(v.value for s in item.status for v in s.values if v.key == "awaits")  # noqa: E731
+    bench.node.create_subscription(DiagnosticArray, "/diagnostics", hear, EVERY_STATE)
+    assert bench.until(lambda: "leave" in awaits, START_S)
+    bench.until(lambda: False, 1.0)
+    assert not harness.events and not any(grant.sources for _, grant in harness.grants), "nobody lets it move"
+    assert (harness.position, harness.width) == ([0.5, 0.0, 0.3], 0.02)
+    assert harness.leave() == LEFT
+    assert bench.until(lambda: harness.kinds() == [EpisodeEvent.PREPARE], START_S)
+    assert bench.until(lambda: harness.width > 0.02 and harness.grants[-1][1].sources == ["episode"], START_S)
+    harness.begin()
+    harness.judge(True)
+    _, _, output = harness.finish()
+    assert "ready: the arm stays where it is; then the gripper opens, and the arm goes to its start" in output
+
+
 @pytest.mark.parametrize("acting", ["policy", "teleop"])
 def test_whoever_moves_the_arm_is_granted_it_and_nobody_afterwards(bench, root, tmp_path, acting):
     harness = Harness(bench, root, tmp_path, acting=acting)
+    harness.leave()
     assert bench.until(lambda: len(harness.grants) > 5, START_S)
     assert {tuple(item.sources) for _, item in harness.grants} == {("episode",)}
     harness.begin()

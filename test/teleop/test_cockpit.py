@@ -90,12 +90,14 @@ def test_an_episode_is_offered_when_it_waits_for_its_start_and_can_be_ended_whil
     assert run.shown()["text"] == "Episode 2 of 5: success after 12 s"
 
 
-def test_an_arm_that_was_stopped_moves_on_once_a_person_lets_it():
+@pytest.mark.parametrize("stopped", [True, False])
+def test_an_arm_that_was_stopped_or_has_not_moved_yet_moves_once_a_person_lets_it(stopped):
     run = Run()
-    run.event(END, 0, "stopped: speed is 0.9 m/s")
+    if stopped:
+        run.event(END, 0, "stopped: speed is 0.9 m/s")
     counted(run, awaits="leave")
     assert (run.shown()["state"], run.shown()["offers"]) == ("waiting", "leave")
-    assert run.shown()["text"].startswith("The arm was stopped: look at it")
+    assert run.shown()["text"].startswith("The arm holds: look at it")
 
 
 def test_it_is_green_only_while_the_arm_may_move():
