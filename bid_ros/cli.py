@@ -124,6 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"error: there is too little memory for this ({str(error) or 'no more is said'})", file=sys.stderr)
         return 2
+    except EOFError:  # Ctrl-D at a question, or a terminal that is gone
+        print("error: nobody answers here any more; valid is an answer to the question", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
 

@@ -1,6 +1,7 @@
 """``bid up SYSTEM --stage``: a stage of a robot's first motions: asks, moves, measures, says what may follow."""
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ import numpy as np
 from bid_ros.core.errors import BidError
 from bid_ros.system.folder import POLICY, System
 from bid_ros.system.run import RunArguments
-from bid_ros.system.stages import STAGES, note_stage, stage_number, stage_text
+from bid_ros.system.stages import ROUND, STAGES, limits_hash, note_stage, stage_number, stage_text
 
 LAG_S: Final = 0.2  # that the tool may come after its set-points
 OFF_MM: Final = 10.0  # that it may be off besides, p99
@@ -21,6 +22,7 @@ MOVED_MM: Final = 10.0  # that the set-point moves at least where the tool shall
 STILL: Final = 0.002  # m/s of a set-point at rest
 GRIPPED: Final = 0.5  # of the gripper's range, that it moves at least
 ALONE_S: Final = 60.0  # for a motion without a policy
+SET_BY_STAGE: Final = ("slow", "shadow", "takeover", "human", "styles", "device_settings", "record")
 
 
 def run_stage(
@@ -35,16 +37,18 @@ def run_stage(
         start: runs a system, and returns the exit status of the run.
 
     Raises:
-        BidError: a stage before it is not passed, nobody can answer, or the answer is not yes; nothing has moved.
+        BidError: a stage before it is not passed, an argument is given that a stage sets itself, nobody can answer, or
+            the answer is not yes; nothing has moved.
     """
-    address = arguments.robot_ip
+    from bid_ros.teleop.stage import start_of
+
+    address, driver = arguments.robot_ip, arguments.driver or system.settings.driver
+    _check_arguments(arguments)
     system.check(twin=not address)
-    number = stage_number(system, address, asked)
-    driver = system.settings.driver
+    number, files = stage_number(system, address, asked, driver), limits_hash(system)
+    text = stage_text(number, driver, start_of(system.task))
     where = f"robot {address}" if address else "its twin"
-    print(
-        f"stage {number} of {len(STAGES)}: {system.task.robot}, {where}: {stage_text(number, driver)}", file=sys.stderr
-    )
+    print(f"stage {number} of {len(STAGES)}: {system.task.robot}, {where}: {text}", file=sys.stderr)
     if address:
         ask("keep a hand at the emergency stop. May it move?")
     status = start(system, stage_arguments(system, arguments, number))
@@ -55,21 +59,31 @@ def run_stage(
     problems = result["problems"]
     if (reason := _reason(out)) or status:
         problems.append(f"the run ended with status {status}: {reason or 'see the logs'}")
-    if not problems and address and not _yes("did it do that, and touch nothing?"):
-        problems.append("a person says that it did something else")
+    if limits_hash(system) != files:
+        problems.append("robot.yaml or the limits of task.yaml were changed meanwhile")
+    if not problems and address and not _did_that():
+        problems.append("a person does not say that it did that and nothing else")
     result["passed"] = not problems
-    note_stage(system, address, number, result)
+    note_stage(system, address, number, result, driver)
     print(json.dumps(result) if as_json else _told(number, result))
     return 0 if result["passed"] else status or 1
 
 
+def _check_arguments(arguments: RunArguments) -> None:
+    """Raise BidError if an argument is given that a stage sets itself: the arm would do something else than asked."""
+    default = RunArguments()
+    for name in SET_BY_STAGE:
+        if (given := getattr(arguments, name)) != getattr(default, name):
+            raise BidError(f"{name} is {given!r}, but a stage says itself what moves, and how fast; leave it out")
+
+
 def stage_arguments(system: System, arguments: RunArguments, number: int) -> RunArguments:
     """Return the arguments of the run of a stage."""
-    stage, policy = STAGES[number - 1], system.settings.driver == POLICY
+    stage, policy = STAGES[number - 1], (arguments.driver or system.settings.driver) == POLICY
     common = replace(
         arguments, episodes=1, record=True, unstaged=True, slow=1.0, human=False, takeover="", shadow=False
     )
-    if stage.motion == "round" and policy:
+    if stage.motion == ROUND and policy:
         return replace(common, driver=POLICY, slow=stage.slow)
     given = f"{{motion: {stage.motion}, speed: {stage.slow}}}"
     return replace(common, driver="stage", device_settings=given, styles=(), moving=0.0, timeout=ALONE_S)
@@ -94,14 +108,14 @@ def measured(out: Path, number: int, system: System) -> dict[str, Any]:
                 places.append(pose_arrays(message.tool)[0])
                 wanted.append(pose_arrays(message.reference)[0])
                 speeds.append(float(np.linalg.norm(message.reference_twist[:3])))
-            widths.append(float(message.gripper_width))
+            widths += [float(message.gripper_width)] * math.isfinite(message.gripper_width)
     off = 1e3 * np.linalg.norm(np.reshape(places, (-1, 3)) - np.reshape(wanted, (-1, 3)), axis=1)
     result = {
         **followed_report(read_followed(out / "bag")),
         "resting_mm": percentiles(off[np.array(speeds) < STILL]),
         "command_age_ms": percentiles(ages),
         "moved_mm": 1e3 * float(np.ptp(np.reshape(wanted, (-1, 3)), axis=0).max()) if wanted else 0.0,
-        "gripped_mm": 1e3 * float(np.ptp(widths)) if widths else 0.0,
+        "gripped_mm": 1e3 * float(np.ptp(widths)) if widths else None,
         "at_start": bool(wanted) and float(np.linalg.norm(wanted[-1] - start_of(system.task))) < MOVED_MM / 1e3,
     }
     return {**result, "problems": _problems(result, STAGES[number - 1].motion, system)}
@@ -111,8 +125,9 @@ def _problems(result: dict[str, Any], motion: str, system: System) -> list[str]:
     limits, found = system.task.limits, []
     if motion == "gripper":
         least = 1e3 * GRIPPED * (limits.gripper_max - limits.gripper_min)
-        if result["gripped_mm"] < least:
-            found.append(f"the gripper moved {result['gripped_mm']:.0f} mm; at least {least:.0f} mm were asked for")
+        moved = result["gripped_mm"] or 0.0  # nothing is measured of a gripper that is silent
+        if moved < least and system.task.columns("gripper") is not None:
+            found.append(f"the gripper moved {moved:.0f} mm; at least {least:.0f} mm were asked for")
     elif result["moved_mm"] < MOVED_MM and not (motion == "home" and result["at_start"]):
         found.append(f"the set-point moved {result['moved_mm']:.0f} mm; the arm was hardly driven")
     if (rest := result["resting_mm"]["max"]) is not None and rest > RESTING_MM:
@@ -131,7 +146,9 @@ def _told(number: int, result: dict[str, Any]) -> str:
     ages = "  ".join(f"{name} {value:.0f}" for name, value in result.get("command_age_ms", {}).items() if value)
     lines = [f"tracking     {followed_line(result)}"] if "lag_s" in result else []
     lines += [f"command age  {ages} ms"] if ages else []
-    lines += [f"gripper      moved {result['gripped_mm']:.0f} mm"] if "gripped_mm" in result else []
+    if "gripped_mm" in result:
+        gripped = result["gripped_mm"]
+        lines.append(f"gripper      {'none is measured' if gripped is None else f'moved {gripped:.0f} mm'}")
     lines += [f"problem      {item}" for item in result["problems"]] or ["contact      none that stopped the arm"]
     if not result["passed"]:
         return "\n".join([*lines, f"stage {number} is not passed; mend this, and do it again: --stage {number}"])
@@ -157,5 +174,16 @@ def ask(question: str) -> None:
         raise BidError("not confirmed, so nothing moves")
 
 
+def _did_that() -> bool:
+    """Ask whether a stage went well. Who leaves the question does not say so: the stage must not count."""
+    try:
+        return _yes("did it do that, and touch nothing?")
+    except KeyboardInterrupt:
+        return False
+
+
 def _yes(question: str) -> bool:
-    return input(f"{question} yes, or anything else: ").strip().lower() == "yes"
+    try:
+        return input(f"{question} yes, or anything else: ").strip().lower() == "yes"
+    except EOFError:  # Ctrl-D, or a terminal that is gone
+        return False

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ from bid_ros.system.run import RunArguments
 FILE: Final = "stages.json"
 TWIN: Final = "twin"
 NEXT: Final = "next"
+ROUND: Final = "round"
 FIRST: Final = 0.1
 """Factor of the speed that needs no stage."""
 LIMITS: Final = ("start", "tool_shape", "limits")
@@ -40,13 +41,14 @@ class StageOfMotion:
 
 STAGES: Final = (
     StageOfMotion("gripper", "the gripper opens, closes and opens; the arm holds"),
-    StageOfMotion("axes", "the tool goes 2 cm along x, y and z, and back each time"),
-    StageOfMotion("home", "the tool goes to the middle of the start box and points down"),
-    StageOfMotion("round", "{} at 0.1 of its speed", 0.1),
-    StageOfMotion("round", "{} at 0.3 of its speed", 0.3),
-    StageOfMotion("round", "{} at full speed", 1.0),
+    StageOfMotion("axes", "the gripper opens, the tool goes 2 cm along x, y and z, and back each time"),
+    StageOfMotion("home", "the gripper opens, the tool goes to the middle of the start box {} and points down"),
+    StageOfMotion(ROUND, "{} at 0.1 of its speed", 0.1),
+    StageOfMotion(ROUND, "{} at 0.3 of its speed", 0.3),
+    StageOfMotion(ROUND, "{} at full speed", 1.0),
 )
 """All stages; their numbers are from 1 on."""
+BY_POLICY: Final = "one episode of the policy, before which the gripper opens and the arm goes to its start,"
 
 
 def limits_hash(system: System) -> str:
@@ -65,7 +67,7 @@ class StageRecord:
     """What a robot has passed.
 
     Attributes:
-        passed: number of stages in a row, under the files of now.
+        passed: number of stages in a row, under the files of now. For a policy a round without one does not count.
         changed: the files have changed since.
     """
 
@@ -78,14 +80,24 @@ class StageRecord:
         return max([FIRST, *(stage.slow for stage in STAGES[: self.passed])])
 
 
-def read_record(system: System, address: str) -> StageRecord:
-    """Return what the robot at an address has passed; empty: the twin. Raises BidError if the file is damaged."""
+def read_record(system: System, address: str, driver: str = "") -> StageRecord:
+    """Return what the robot at an address has passed; empty: the twin.
+
+    Args:
+        system, address: whose record.
+        driver: that is to drive. A policy counts no round that the tool went without one.
+
+    Raises:
+        BidError: the file is damaged.
+    """
     found = _read(system).get(address or TWIN)
     if found is None:
         return StageRecord(0)
     if found["hash"] != limits_hash(system):
         return StageRecord(0, changed=True)
-    return StageRecord(len(found["stages"]))
+    stages = found["stages"]
+    others = (n for n, item in enumerate(stages) if item["motion"] == ROUND and item.get("driver") != POLICY)
+    return StageRecord(next(others, len(stages)) if driver == POLICY else len(stages))
 
 
 def stage_results(system: System, address: str) -> list[Mapping[str, Any]]:
@@ -94,30 +106,37 @@ def stage_results(system: System, address: str) -> list[Mapping[str, Any]]:
     return [*found["stages"], *([found["failed"]] if "failed" in found else [])]
 
 
-def note_stage(system: System, address: str, number: int, result: Mapping[str, Any]) -> None:
-    """Write the result of a stage. One that is not passed takes itself and all later ones out of the record."""
+def note_stage(system: System, address: str, number: int, result: Mapping[str, Any], driver: str = POLICY) -> None:
+    """Write the result of a stage. One that is not passed takes itself and all later ones out of the record.
+
+    Args:
+        system, address: as :func:`read_record`.
+        number: of the stage.
+        result: what was measured, and whether it is ``passed``.
+        driver: that drove its round.
+    """
     robots, key, files = _read(system), address or TWIN, limits_hash(system)
     kept = robots[key]["stages"] if key in robots and robots[key]["hash"] == files else []
     stages = kept[: number - 1]
-    last = {"stage": number, "motion": STAGES[number - 1].motion, "slow": STAGES[number - 1].slow}
+    last = {"stage": number, "motion": STAGES[number - 1].motion, "slow": STAGES[number - 1].slow, "driver": driver}
     last |= {"date": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **result}
-    entry: dict[str, Any] = {"hash": files, "stages": [*stages, last] if result["passed"] else stages}
+    entry: dict[str, Any] = {"hash": files, "stages": [*stages, last, *kept[number:]] if result["passed"] else stages}
     if not result["passed"]:
         entry["failed"] = last
     replace_text(_path(system), json.dumps({"robots": {**robots, key: entry}}, indent=2) + "\n")
 
 
-def stage_number(system: System, address: str, asked: str) -> int:
+def stage_number(system: System, address: str, asked: str, driver: str = "") -> int:
     """Return the number of the stage that a person asks for.
 
     Args:
-        system, address: as :func:`read_record`.
+        system, address, driver: as :func:`read_record`.
         asked: ``next``, or a number.
 
     Raises:
         BidError: there is no such stage, one before it was not passed, or its result could not be written.
     """
-    record = read_record(system, address)
+    record = read_record(system, address, driver)
     if not (asked == NEXT or (asked.isdecimal() and 1 <= int(asked) <= len(STAGES))):
         raise BidError(f"--stage is '{asked}'; valid is {NEXT}, or 1 to {len(STAGES)}")
     number = min(record.passed + 1, len(STAGES)) if asked == NEXT else int(asked)
@@ -143,10 +162,11 @@ def check_stages(system: System, arguments: RunArguments) -> None:
     holds = arguments.shadow and not arguments.takeover
     if not arguments.robot_ip or arguments.unstaged or holds:
         return
-    record = read_record(system, arguments.robot_ip)
+    driver = arguments.driver or system.settings.driver
+    record = read_record(system, arguments.robot_ip, driver)
     if arguments.slow > record.slow:
         why = "robot.yaml or the limits of task.yaml have changed since its stages" if record.changed else ""
-        passed = why or f"it has passed {record.passed} of {len(STAGES)} stages"
+        passed = why or f"it has passed {record.passed} of {len(STAGES)} stages{' with a policy' * (driver == POLICY)}"
         stage = f"bid up {system.folder} --robot-ip {arguments.robot_ip} --stage {NEXT}"
         raise BidError(
             f"robot {arguments.robot_ip} may move at {record.slow:g} of its speed, as {passed}; valid is "
@@ -154,9 +174,17 @@ def check_stages(system: System, arguments: RunArguments) -> None:
         )
 
 
-def stage_text(number: int, driver: str) -> str:
-    """Return what moves in a stage; ``driver`` is the one of ``system.yaml``."""
-    return STAGES[number - 1].text.format("one episode of the policy" if driver == POLICY else "the tool's round")
+def stage_text(number: int, driver: str, place: Sequence[float]) -> str:
+    """Return what moves in a stage.
+
+    Args:
+        number: of the stage.
+        driver: who drives.
+        place: m, base frame, to which the stage ``home`` goes.
+    """
+    if STAGES[number - 1].motion != ROUND:
+        return STAGES[number - 1].text.format(f"[{', '.join(f'{value:.3f}' for value in place)}] m")
+    return STAGES[number - 1].text.format(BY_POLICY if driver == POLICY else "the tool's round")
 
 
 def _path(system: System) -> Path:

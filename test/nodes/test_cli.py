@@ -18,7 +18,7 @@ from std_srvs.srv import SetBool, Trigger
 from tiny_bundle import make_tiny_bundle
 
 from bid_ros import __version__
-from bid_ros.cli import CLOSED_PIPE, GROUPS
+from bid_ros.cli import CLOSED_PIPE, GROUPS, main
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import DIAGNOSTICS, ROSOUT, TF, TF_STATIC
 from bid_ros.episodes.stops import LEFT
@@ -58,6 +58,15 @@ def test_a_reader_that_is_gone_ends_a_command_without_a_traceback():
     command = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     command.stdout.close()
     assert (command.wait(LIMIT_S), command.stderr.read()) == (CLOSED_PIPE, "")
+
+
+def test_the_end_of_input_at_a_question_is_one_sentence(monkeypatch, capsys):
+    def ask(_):
+        raise EOFError
+
+    monkeypatch.setattr("bid_ros.nodes.client.reset_stop", ask)
+    assert main(["reset"]) == 2
+    assert capsys.readouterr().err == "error: nobody answers here any more; valid is an answer to the question\n"
 
 
 def test_the_version_is_that_of_the_package():

@@ -30,9 +30,9 @@ def system(folder):
     return find_system(folder)
 
 
-def passed(system, count, address=ROBOT):
+def passed(system, count, address=ROBOT, driver="policy"):
     for number in range(1, count + 1):
-        note_stage(system, address, number, GOOD)
+        note_stage(system, address, number, GOOD, driver)
 
 
 def test_each_stage_follows_the_one_before(system):
@@ -73,7 +73,7 @@ def test_a_person_who_drives_beside_a_shadow_moves_the_arm(system):
 def test_launch_file_and_command_line_ask_for_the_stages_alike(system, folder, tmp_path):
     """Both start from ``describe``."""
     bundle = str(make_tiny_bundle(tmp_path / "bundle", load_task(folder / "task.yaml")))
-    with pytest.raises(BidError, match=r"as it has passed 0 of 6 stages; valid is slow: 0\.1, the next stage"):
+    with pytest.raises(BidError, match=r"passed 0 of 6 stages with a policy; valid is slow: 0\.1, the next stage"):
         describe(system, RunArguments(robot_ip=ROBOT, bundle=bundle))
     passed(system, len(STAGES))
     assert describe(system, RunArguments(robot_ip=ROBOT, bundle=bundle))
@@ -114,6 +114,27 @@ def test_a_stage_that_fails_takes_the_later_ones_with_it(system, folder):
     assert entry["failed"]["problems"] == ["the tool lags by 0.30 s"] and len(entry["hash"]) == 64
     assert [item["motion"] for item in entry["stages"]] == ["gripper", "axes", "home"]
     assert all(item["date"] for item in entry["stages"])
+
+
+def test_a_stage_that_is_passed_again_leaves_the_later_ones(system):
+    passed(system, len(STAGES))
+    note_stage(system, ROBOT, 2, GOOD)
+    assert read_record(system, ROBOT).passed == len(STAGES)
+
+
+def test_rounds_without_a_policy_let_a_policy_go_no_faster(system):
+    """A policy that was never tried slowly would go at full speed at once."""
+    passed(system, len(STAGES), driver="exercise")
+    check_stages(system, RunArguments(robot_ip=ROBOT, driver="page"))
+    with pytest.raises(BidError, match=r"may move at 0\.1 of its speed, as it has passed 3 of 6 stages with a policy"):
+        check_stages(system, RunArguments(robot_ip=ROBOT))
+    assert stage_number(system, ROBOT, "next", "policy") == 4
+    with pytest.raises(BidError, match="stage 6 comes after stage 4"):
+        stage_number(system, ROBOT, "6", "policy")
+    note_stage(system, ROBOT, 4, GOOD, "policy")
+    note_stage(system, ROBOT, 5, GOOD, "policy")
+    check_stages(system, RunArguments(robot_ip=ROBOT, slow=0.3))
+    check_stages(system, RunArguments(robot_ip=ROBOT, driver="page"))
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"robots": {"a": {}}}'])
