@@ -14,8 +14,8 @@ from bid_ros.teleop.base import DEVICES
 
 # Of daily use; bid up has them all.
 ARGUMENTS: Final = (
-    *("robot_ip", "peers", "device_settings", "moving", "episodes", "unstaged", "rviz", "record"),
-    *("out", "namespace", "parameters"),
+    *("robot_ip", "peers", "device_settings", "moving", "episodes", "unstaged", "prepare", "rviz"),
+    *("record", "out", "namespace", "parameters"),
 )
 
 GAMEPAD: Final = "gamepad"
@@ -28,9 +28,10 @@ def add_parser(verbs: Any) -> None:
         "teleop",
         help="drive the arm yourself",
         description="Drive the arm of a system, in its twin unless a robot is named. Before each episode the gripper "
-        "opens, and the arm goes to its start by itself; a robot waits until a person lets it go to the first. In an "
-        "episode it moves only while you hold a key, a pad or the dead man's switch of the device. The safety node "
-        "checks your motions as it checks those of a policy. What you do is recorded, episode by episode.",
+        "opens, and the arm goes to its start by itself; a robot waits until a person lets it go to the first. With "
+        "--no-prepare it stays where it is. In an episode it moves only while you hold a key, a pad or the dead man's "
+        "switch of the device. The safety node checks your motions as it checks those of a policy. What you do is "
+        "recorded, episode by episode.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("system", nargs="?", default="", help=SYSTEM_HELP)

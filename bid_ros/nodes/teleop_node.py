@@ -58,6 +58,7 @@ PARAMETERS = (
     Parameter("device_settings", "", "settings of the device, in YAML, for example 'path: /dev/input/event5'"),
     Parameter("rate_hz", 0.0, "chunks a second; 0: as the device needs", 0.0, 100.0),
     Parameter("takeover", False, "the policy drives, and the device does while its dead man's switch is held"),
+    Parameter("prepared", True, "the arm goes to a start before; otherwise the gripper begins as it is, too"),
     Parameter("steps", 12, "actions in a chunk", 2, 100),
     Parameter("dt_s", 0.05, "time between two actions of a chunk in s", 0.01, 0.5),
     Parameter("linear_speed", STEERING.linear_speed, "m/s of the tool at full deflection", 0.005, 0.5),
@@ -188,7 +189,8 @@ class TeleopNode(BidNode):
             self._ended_ns = time.monotonic_ns()
         self._episode = event if event.kind == EpisodeEvent.START else None
         if self._episode is not None and not self._takeover:
-            self._take_arm(self._tool, None)
+            width = math.nan if self._status is None or self.value("prepared") else float(self._status.gripper_width)
+            self._take_arm(self._tool, width if math.isfinite(width) else None)
 
     def _take_arm(self, tool: tuple[NDArray[np.float64], NDArray[np.float64]] | None, width: float | None) -> None:
         """Give the arm to the device, from a pose of the tool on, with the gripper as it is asked for."""

@@ -133,6 +133,8 @@ class ArmsSystem:
                     f"{name} is {getattr(arguments, name)!r}, but {self.folder.name} has {len(self.systems)} arms, "
                     "which run in their twins only; valid with the system of one arm"
                 )
+        if not arguments.prepare:
+            raise BidError(f"prepare is false, but {self.folder.name} has {len(self.systems)} arms; valid with one arm")
         policy, twin = self.settings.policy, self.settings.twin
         return replace(
             arguments,

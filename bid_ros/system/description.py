@@ -136,6 +136,8 @@ def decided(system: System, arguments: RunArguments) -> Run:
         raise BidError(f"takeover is '{arguments.takeover}', but the driver is {driver}; valid with driver: {POLICY}")
     if arguments.shadow and (driver != POLICY or arguments.human):
         raise BidError(f"shadow is true, but a person records or the driver is {driver}; valid with driver: {POLICY}")
+    if not arguments.prepare and (driver == POLICY or arguments.human or not DEVICES.find(driver).help):
+        raise BidError(f"prepare is false, but a person records or the driver is {driver}; valid with bid teleop")
     if arguments.slow != 1.0 and driver != POLICY:
         raise BidError(f"slow is {arguments.slow:g}, but the driver is {driver}; valid with driver: {POLICY}")
     given = {name: getattr(arguments, name) for name in ("decoder", "samples", "action_horizon")}
@@ -173,7 +175,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
     }
     device = {"device": arguments.takeover or run.driver, "device_settings": arguments.device_settings}
     policy = {**judged, **_policy(run), **_of_bundle(run), "seed": arguments.seed}
-    own = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
+    own = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover), "prepared": arguments.prepare}}
     safety = {"required": ["camera", *run.driving_nodes, "arm"], "slow": arguments.slow, "shadow": arguments.shadow}
     nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address, **over_ros, **scenes})] if run.twin else []),
@@ -236,7 +238,7 @@ def _episode(run: Run) -> dict[str, Any]:
         "awaited": "" if policy or not DEVICES.find(run.driver).help else run.driver,
         "record_rest": 0.0 if policy or arguments.human else 1.0,
         "slow": arguments.slow,
-        "prepares": not arguments.shadow and (policy or DEVICES.find(run.driver).prepared),
+        "prepares": arguments.prepare and not arguments.shadow and (policy or DEVICES.find(run.driver).prepared),
         "shadow": arguments.shadow,
         "timeout_s": float(arguments.timeout or run.system.task.episode_timeout / arguments.slow),
     }

@@ -12,7 +12,7 @@ MINUTES: Final = 120.0  # s for an episode of a person, who is slower than a pol
 # What concerns a policy alone is left out.
 ARGUMENTS: Final = (
     *("robot_ip", "peers", "device_settings", "moving", "episodes", "seed", "timeout"),
-    *("unstaged", "rviz", "record", "out", "namespace", "parameters", "log_level"),
+    *("unstaged", "prepare", "rviz", "record", "out", "namespace", "parameters", "log_level"),
 )
 DEFAULTS: Final[Mapping[str, Any]] = {"moving": 0.0, "timeout": MINUTES, "episodes": 5, "out": "out/teleop"}
 

@@ -41,6 +41,7 @@ class RunArguments:
     takeover: str = argument("", "device with which a person takes over from the policy, such as gamepad")
     shadow: bool = argument(False, "the policy decides and is judged, and moves nothing; with takeover a person drives")
     unstaged: bool = argument(False, "let a robot move faster than its passed stages allow")
+    prepare: bool = argument(True, "the arm goes to a start before each episode; else a person drives from where it is")
     human: bool = argument(False, "a person starts, ends and takes back episodes; each gets a bag of its own")
     image_codec: str = argument(
         "", "codec of recorded images: raw, png (without loss), jpeg or jpeg:QUALITY (default: nodes.yaml's, else raw)"

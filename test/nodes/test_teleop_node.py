@@ -21,12 +21,13 @@ LIMIT_S = 30.0
 PLACES = {"cup": [0.50, -0.10, 0.0], "saucer": [0.48, 0.20, 0.0]}
 DOWN = [1.0, 0.0, 0.0, 0.0]
 START = [0.48, -0.05, 0.30]
+WIDTH = 0.043
 
 
 class Harness:
     """Plays arm, twin and episode runner."""
 
-    def __init__(self, bench, root, task: str, bodies):
+    def __init__(self, bench, root, task: str, bodies, **parameters):
         self.bench = bench
         self.chunks: list[ChunkMessage] = []
         self.summary = ""
@@ -40,7 +41,7 @@ class Harness:
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, EVERY_STATE)
         node.create_timer(0.05, self._publish)
         bench.grant("teleop")
-        bench.start("teleop", {"task": str(root / "config" / task / "task.yaml")})
+        bench.start("teleop", {"task": str(root / "config" / task / "task.yaml"), **parameters})
         publishers = [self._tool, *self._bodies.values(), self.events]
         assert bench.until(lambda: all(item.get_subscription_count() for item in publishers), LIMIT_S)
 
@@ -48,7 +49,7 @@ class Harness:
         self.summary = message.status[0].message
 
     def _publish(self):
-        self._tool.publish(ArmStatus(tool=pose_message(START, DOWN)))
+        self._tool.publish(ArmStatus(tool=pose_message(START, DOWN), gripper_width=WIDTH))
         for name, publisher in self._bodies.items():
             publisher.publish(pose_stamped(time.time_ns(), "base", PLACES[name], [0.0, 0.0, 0.0, 1.0]))
 
@@ -86,6 +87,14 @@ def test_drives_from_the_start_of_an_episode_to_its_end(bench, root, task):
     assert bench.until(lambda: len(harness.chunks) > count, LIMIT_S)
     harness.event(EpisodeEvent.END)
     assert bench.until(lambda: harness.summary == "waiting for an episode", LIMIT_S)
+
+
+@pytest.mark.parametrize(("prepared", "width"), [(True, 0.0), (False, WIDTH)])
+def test_where_nothing_was_prepared_the_gripper_begins_as_it_is(bench, root, prepared, width):
+    """Nobody holds the switch yet, so the gripper must not close on a hand."""
+    harness = Harness(bench, root, "franka_place", (), device="joy", prepared=prepared)
+    harness.begin()
+    np.testing.assert_allclose(harness.rows()[:, -1], width)
 
 
 def test_without_the_saucer_nothing_is_driven_and_the_log_says_why(bench, root):

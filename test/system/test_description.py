@@ -131,6 +131,16 @@ def test_a_twin_that_cannot_have_a_scene_for_each_decision_is_refused(tmp_path):
     assert twin.parameters["scene_rate_hz"] == 25
 
 
+def test_a_person_may_drive_from_where_the_arm_is_and_nobody_else(system, bundle):
+    specs = system(driver="page", prepare=False)
+    assert not specs["episode"].parameters["prepares"] and not specs["teleop"].parameters["prepared"]
+    specs = system(driver="page")
+    assert specs["episode"].parameters["prepares"] and specs["teleop"].parameters["prepared"]
+    for given in ({"bundle": bundle}, {"driver": "exercise"}, {"driver": "page", "human": True}):
+        with pytest.raises(BidError, match="prepare is false, but a person records or the driver is"):
+            system(prepare=False, **given)
+
+
 def test_in_shadow_mode_safety_forwards_nothing_of_the_policy_and_nothing_is_prepared(system, bundle):
     specs = system(bundle=bundle, shadow=True)
     assert specs["safety"].parameters["shadow"] and specs["episode"].parameters["shadow"]
