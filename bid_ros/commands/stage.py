@@ -4,6 +4,7 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.system.folder import POLICY, System
 from bid_ros.system.run import RunArguments
 from bid_ros.system.stages import ROUND, STAGES, limits_hash, note_stage, stage_number, stage_text
+from bid_ros.tasks.base import NOT_JUDGED
 
 LAG_S: Final = 0.2  # that the tool may come after its set-points
 OFF_MM: Final = 10.0  # that it may be off besides, p99
@@ -21,7 +23,8 @@ RESTING_MM: Final = 10.0  # that it may be off its set-point while both rest
 MOVED_MM: Final = 10.0  # that the set-point moves at least where the tool shall move
 STILL: Final = 0.002  # m/s of a set-point at rest
 GRIPPED: Final = 0.5  # of the gripper's range, that it moves at least
-ALONE_S: Final = 60.0  # for a motion without a policy
+ALONE_S: Final = 180.0  # for a motion without a policy: across a workspace at a low max_speed
+PREPARES: Final = "episode"  # source of the way to a start, which shows nothing of the motion
 SET_BY_STAGE: Final = ("slow", "shadow", "takeover", "human", "styles", "device_settings", "record")
 
 
@@ -51,7 +54,8 @@ def run_stage(
     print(f"stage {number} of {len(STAGES)}: {system.task.robot}, {where}: {text}", file=sys.stderr)
     if address:
         ask("keep a hand at the emergency stop. May it move?")
-    status = start(system, stage_arguments(system, arguments, number))
+    given = stage_arguments(system, arguments, number)
+    status = start(system, given)
     out = Path(arguments.out)
     result: dict[str, Any] = (
         measured(out, number, system) if (out / "bag").exists() else {"problems": ["there is no recording"]}
@@ -59,6 +63,8 @@ def run_stage(
     problems = result["problems"]
     if (reason := _reason(out)) or status:
         problems.append(f"the run ended with status {status}: {reason or 'see the logs'}")
+    if given.driver != POLICY and _unended(out):  # a policy may hover until its time is over
+        problems.append(f"the motion did not come to its end within {ALONE_S:g} s")
     if limits_hash(system) != files:
         problems.append("robot.yaml or the limits of task.yaml were changed meanwhile")
     if not problems and address and not _did_that():
@@ -99,7 +105,7 @@ def measured(out: Path, number: int, system: System) -> dict[str, Any]:
     from bid_ros.views.lag import followed_report, read_followed
 
     ages: list[float] = []
-    places, wanted, speeds, widths = ([] for _ in range(4))
+    places, wanted, speeds, widths, driven = ([] for _ in range(5))
     with BagReader(out / "bag") as reader:
         for item in reader.messages((ARM_STATUS,)):
             message = item.message
@@ -107,6 +113,7 @@ def measured(out: Path, number: int, system: System) -> dict[str, Any]:
                 ages.append(1e3 * message.command_age)
                 places.append(pose_arrays(message.tool)[0])
                 wanted.append(pose_arrays(message.reference)[0])
+                driven += [wanted[-1]] * (message.source != PREPARES)
                 speeds.append(float(np.linalg.norm(message.reference_twist[:3])))
             widths += [float(message.gripper_width)] * math.isfinite(message.gripper_width)
     off = 1e3 * np.linalg.norm(np.reshape(places, (-1, 3)) - np.reshape(wanted, (-1, 3)), axis=1)
@@ -114,7 +121,7 @@ def measured(out: Path, number: int, system: System) -> dict[str, Any]:
         **followed_report(read_followed(out / "bag")),
         "resting_mm": percentiles(off[np.array(speeds) < STILL]),
         "command_age_ms": percentiles(ages),
-        "moved_mm": 1e3 * float(np.ptp(np.reshape(wanted, (-1, 3)), axis=0).max()) if wanted else 0.0,
+        "moved_mm": 1e3 * float(np.ptp(np.reshape(driven, (-1, 3)), axis=0).max()) if driven else 0.0,
         "gripped_mm": 1e3 * float(np.ptp(widths)) if widths else None,
         "at_start": bool(wanted) and float(np.linalg.norm(wanted[-1] - start_of(system.task))) < MOVED_MM / 1e3,
     }
@@ -164,6 +171,14 @@ def _reason(out: Path) -> str:
         return "there is no run.json"
     ended = run.get("ended") or {}
     return str(run.get("safety_stop") or ended.get("outcome", ""))
+
+
+def _unended(out: Path) -> bool:
+    """Whether the time of a motion was over before it ended."""
+    with suppress(OSError, ValueError):
+        results = json.loads((out / "run.json").read_text()).get("results") or [{}]
+        return bool(results[-1].get("outcome") == NOT_JUDGED)
+    return False
 
 
 def ask(question: str) -> None:

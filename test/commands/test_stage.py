@@ -29,7 +29,7 @@ def system(root, tmp_path):
 def play(system, make_run, tmp_path, capsys):  # noqa: F811
     """Return a function that runs a stage of the twin, whose run a recording stands for; ``off`` m from its path."""
 
-    def run(asked, off=0.0, status=0, address="", stopped=False, meanwhile=lambda: None, width=None):
+    def run(asked, off=0.0, status=0, address="", stopped=False, meanwhile=lambda: None, width=None, **given):
         out, recorded = tmp_path / f"out{asked}{off}{status}", make_run()
         for _, topic, message in recorded.items:
             if topic == ARM_STATUS:
@@ -38,12 +38,14 @@ def play(system, make_run, tmp_path, capsys):  # noqa: F811
                 message.reference_twist[0] = 0.1 if place.x > 0.4 else 0.0
                 message.reference_stamp = message.header.stamp
                 set_pose(message.tool, (place.x, place.y + off, place.z), 0.0)
+                message.source = given.get("source", message.source)
                 message.gripper_width = message.gripper_width if width is None else width(message.gripper_width)
 
         def start(_, arguments):
             meanwhile()
             recorded.write(out / "bag")
-            (out / "run.json").write_text(json.dumps({"safety_stop": "speed is 0.7 m/s"} if status or stopped else {}))
+            told = {"safety_stop": "speed is 0.7 m/s"} if status or stopped else given.get("run", {})
+            (out / "run.json").write_text(json.dumps(told))
             return status
 
         found = run_stage(system, RunArguments(out=str(out), robot_ip=address), asked, False, start)
@@ -161,6 +163,21 @@ def test_limits_that_change_while_a_stage_runs_do_not_inherit_it(system, play):
     found, text = play("2", meanwhile=lambda: file.write_text(changed))
     assert found == 1 and "the limits of task.yaml were changed meanwhile" in text
     assert read_record(system, "").passed == 0
+
+
+def test_a_motion_whose_time_is_over_is_not_passed(system, play):
+    for number in (1, 2):
+        note_stage(system, "", number, {"passed": True})
+    found, text = play("3", run={"results": [{"outcome": "not judged"}]})
+    assert found == 1 and "problem      the motion did not come to its end within 180 s" in text
+
+
+def test_the_way_to_a_start_is_no_motion_of_the_stage(system, play):
+    for number in range(1, 4):
+        note_stage(system, "", number, {"passed": True})
+    found, text = play("4", source="episode")
+    assert found == 1 and "the set-point moved 0 mm; the arm was hardly driven" in text
+    assert play("4", source="policy", off=0.001)[0] == 0
 
 
 def test_a_policy_that_is_named_drives_its_rounds(system):
