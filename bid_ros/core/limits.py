@@ -1,6 +1,7 @@
 """The limits of a task."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -11,6 +12,19 @@ from bid_ros.core.shapes import KeepOut, check_names
 Opening = Annotated[float, Field(ge=0, le=0.2)]
 Response = Literal["warn", "scale", "stop"]
 Unslowed = Literal["warn", "stop"]
+_MOST: Final[Mapping[str, Mapping[str, float]]] = {
+    "m": {"max_jump": 1.0, "max_chunk_step": 1.0},
+    "m/s": {"max_speed": 3.0},
+    "m/s^2": {"max_acceleration": 100.0},
+    "m/s^3": {"max_jerk": 10_000.0},
+    "rad": dict.fromkeys(("max_tilt", "max_joint_jump", "max_turn_jump", "max_chunk_turn"), 3.2),
+    "rad/s": dict.fromkeys(("max_turn_rate", "max_joint_speed"), 10.0),
+    "rad/s^2": dict.fromkeys(("max_turn_acceleration", "max_joint_acceleration"), 100.0),
+    "s": {"max_chunk_age": 10.0, "max_chunk_lead": 5.0},
+}
+PLAUSIBLE: Final = {name: (most, unit) for unit, found in _MOST.items() for name, most in found.items()}
+"""Largest value and unit of a limit of an arm. Above it no arm is held up: the value has another unit."""
+FARTHEST: Final = 5.0  # m of a corner of an arm's workspace from its base
 
 
 @settings(error=TaskError)
@@ -104,3 +118,18 @@ class Limits:
         if not self.gripper_min < self.gripper_max:
             raise TaskError(f"limits: gripper {self.gripper_min} to {self.gripper_max} m; valid is min < max")
         check_names("limits: keep_out", [place.name for place in self.keep_out])
+
+
+def check_units(limits: Limits) -> None:
+    """Hold the limits of an arm against what arms can do.
+
+    Raises:
+        TaskError: a limit is so large that it would hold nothing up, as one in mm/s or degrees is.
+    """
+    for name, (most, unit) in PLAUSIBLE.items():
+        if (value := getattr(limits, name)) > most:
+            raise TaskError(f"limits: {name} is {value:g} {unit}; valid is up to {most:g} {unit}: is its unit another?")
+    for name in ("workspace_min", "workspace_max"):
+        corner = getattr(limits, name)
+        if max(map(abs, corner)) > FARTHEST:
+            raise TaskError(f"limits: {name} is {list(corner)} m; valid is within {FARTHEST:g} m of the base")

@@ -12,6 +12,7 @@ from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.joint_chunks import tool_task
 from bid_ros.core.arms import check_one_arm
 from bid_ros.core.errors import ArmError, BidError, TaskError
+from bid_ros.core.limits import check_units
 from bid_ros.core.paths import share
 from bid_ros.core.settings import parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
@@ -130,6 +131,7 @@ class System:
         """Hold the task against its kind, its robot and the installed messages. Raises BidError."""
         kind_of(self.task)
         try:
+            check_units(self.task.limits)
             check_joints(self.task)
             system_topics(self.task)
             # rosbags takes a tenth of a second to import, which no other use of a system should wait for.
@@ -147,8 +149,7 @@ class System:
             BidError: its file is missing or not valid, or has other features than this system's task, unless this
                 commands joints, and the file the tool's pose and the gripper.
         """
-        named = self.settings.policy.bundle_task
-        if not named:
+        if not (named := self.settings.policy.bundle_task):
             return self.task
         task, wanted = load_task(self.file(named)), tool_task(self.task)
         renamed = task.name != self.task.name and replace(task, name=self.task.name).signature()
@@ -162,8 +163,7 @@ class System:
 
     def bundle_parameters(self) -> dict[str, Any]:
         """Return the parameter that names the task of the bundle; none if it is the system's. Raises BidError."""
-        named = self.settings.policy.bundle_task
-        if not named:
+        if not (named := self.settings.policy.bundle_task):
             return {}
         _ = self.policy_task  # so that a mistake is found before anything is started
         return {"bundle_task": str(self.file(named).resolve())}
