@@ -49,7 +49,7 @@ def run_stage(
     _check_arguments(arguments)
     system.check(twin=not address)
     number, files = stage_number(system, address, asked, driver), limits_hash(system)
-    text = stage_text(number, driver, start_of(system.task))
+    text = stage_text(number, driver, start_of(system.task).tolist())
     where = f"robot {address}" if address else "its twin"
     print(f"stage {number} of {len(STAGES)}: {system.task.robot}, {where}: {text}", file=sys.stderr)
     if address:

@@ -20,6 +20,7 @@ RMEM: Final = Path("/proc/sys/net/core/rmem_max")
 RMEM_NEEDED: Final = 4 << 20  # bytes; images of some hundred kilobytes do not fit the usual 200 kB
 LOCKED_NEEDED: Final = 1 << 30  # bytes
 DISK_WARN, DISK_FAIL = 5e9, 2e8  # bytes; a run with two small cameras writes about 40 MB a minute
+FRANKY: Final = "franky-control"
 OFFSET_WARN_S: Final = 0.005
 _LIMITS: Final = "let a group of yours have {limit} in /etc/security/limits.d, then log in again"
 
@@ -35,7 +36,7 @@ def computer_findings(robot: bool, drivers: tuple[str, ...], out: Path) -> Itera
     yield _libraries(drivers)
     yield _runtimes()
     yield clock_finding(robot)
-    yield from _real_time(robot)
+    yield from _real_time(robot, FRANKY in drivers)
     yield _buffers(robot)
     yield _disk(out)
 
@@ -103,7 +104,7 @@ def _output(*command: str) -> str:
         return ""
 
 
-def _real_time(robot: bool) -> Iterator[CheckFinding]:
+def _real_time(robot: bool, franka: bool) -> Iterator[CheckFinding]:
     needed = 1 if robot else 0
     priority, locked = _limit(resource.RLIMIT_RTPRIO), _limit(resource.RLIMIT_MEMLOCK)
     shown = "unlimited" if locked == float("inf") else f"{locked / 1e6:.0f} MB"
@@ -111,7 +112,10 @@ def _real_time(robot: bool) -> Iterator[CheckFinding]:
     yield least("memlock", locked, LOCKED_NEEDED * needed, shown, _LIMITS.format(limit="memlock unlimited"))
     patched = Path("/sys/kernel/realtime").exists() or "PREEMPT_RT" in platform.version()
     kernel = f"{platform.release()}, {'PREEMPT_RT' if patched else 'no PREEMPT_RT'}"
-    yield least("kernel", patched, needed, kernel, "install a real-time kernel; libfranka asks for one")
+    if robot and franka and not patched:  # its driver enforces one
+        yield CheckFinding("kernel", "fail", kernel, "install a real-time kernel: without it the arm node ends")
+    else:
+        yield CheckFinding("kernel", "ok", kernel)
 
 
 def _limit(which: int) -> float:

@@ -72,6 +72,22 @@ def test_a_twin_needs_no_real_time(tmp_path):
     assert {found[name].state for name in ("clock", "rtprio", "memlock", "kernel", "receive buffers")} == {"ok"}
 
 
+@pytest.mark.parametrize(
+    ("robot", "driver", "version", "state"),
+    [
+        (True, "franky-control", "#1 SMP PREEMPT_DYNAMIC", "fail"),
+        (True, "franky-control", "#1 SMP PREEMPT_RT", "ok"),
+        (False, "franky-control", "#1 SMP PREEMPT_DYNAMIC", "ok"),
+        (True, "ur-rtde", "#1 SMP PREEMPT_DYNAMIC", "ok"),
+    ],
+)
+def test_only_a_franka_needs_a_real_time_kernel_and_it_does(tmp_path, monkeypatch, robot, driver, version, state):
+    """A warning let a person go on to a run whose arm node then ended."""
+    monkeypatch.setattr("platform.version", lambda: version)
+    monkeypatch.setattr("pathlib.Path.exists", lambda self: self == tmp_path)
+    assert findings(robot, (driver,), tmp_path)["kernel"].state == state
+
+
 def test_limits_below_what_a_robot_needs_are_warned_of(tmp_path, monkeypatch):
     monkeypatch.setattr("resource.getrlimit", lambda which: (0, 0))
     file = tmp_path / "rmem_max"
