@@ -72,6 +72,11 @@ class EpisodeResult:
         return EpisodeResult(self.episode, self.seed, outcome.success, *said)
 
     @property
+    def broken_off(self) -> bool:
+        """Whether a stop or the end of the run broke it off, so that nobody can say how it would have ended."""
+        return self.outcome.startswith(("stopped", "aborted"))
+
+    @property
     def counts(self) -> bool:
         """Whether it counts in a success rate: whatever failed was no part of the robot, its links or the computer."""
         return self.outcome_class != INFRASTRUCTURE
@@ -145,6 +150,14 @@ class RunLog:
             codes = found.setdefault(result.outcome_class, {})
             codes[result.outcome_code] = codes.get(result.outcome_code, 0) + 1
         return found
+
+    def correct(self, given: EpisodeOutcome) -> str:
+        """Give the episode that ended last another outcome; return why it keeps its own, or an empty text."""
+        last = self.results[-1]
+        if last.broken_off:
+            return f"the episode ended as '{last.outcome}', and stays so unless it is discarded"
+        self.results[-1] = last.judged(given)
+        return ""
 
     def start_episode(self) -> None:
         """Begin an episode. Missed decisions count from its first decision on."""

@@ -24,7 +24,6 @@ from bid_ros.episodes.takeover import Takeover
 from bid_ros.nodes.bystander import ShadowReports, operator_of
 from bid_ros.nodes.episode_parameters import PARAMETERS
 from bid_ros.nodes.heartbeat import RARE_S
-from bid_ros.nodes.operator import BEGIN, LEAVE
 from bid_ros.nodes.recovery import RunRecovery
 from bid_ros.nodes.ros_messages import fill_outcome, header
 from bid_ros.nodes.run_events import RunEvents
@@ -50,7 +49,7 @@ class EpisodeNode(SequenceNode):
         super().__init__("episode", PARAMETERS)
         self.slow, self._summary = self.value("slow"), "running episodes"
         self._running = self._begun = False  # an episode, after its preparation; begun: also after its end
-        self._stays = BEGIN if self.value("prepares") and not self.value("twin") else ""  # until a person lets it move
+        self._stays = self.value("prepares") and not self.value("twin")  # until a person lets a robot move
         self._limit_s, self._log = self.value("timeout_s") or self.task.episode_timeout, run_log(self, self.task)
         by_person, shadow = self.value("takeover"), self.value("shadow")
         alone = self.value("acting") == "policy" and not (self.value("human") or by_person or shadow)
@@ -174,7 +173,7 @@ class EpisodeNode(SequenceNode):
             if self.closing.is_set() or not (stop.latched or (self.value("twin") and self._recovery.started)):
                 raise
             self._recovery.after(stop, episode, self._begun)
-            self._stays = LEAVE if stop.latched and not self.value("twin") else self._stays
+            self._stays = self._stays or (stop.latched and not self.value("twin"))
             self._save()
             return False
         self._log.stops.ended()
@@ -192,8 +191,8 @@ class EpisodeNode(SequenceNode):
 
     def _episode(self, episode: int) -> None:
         if self._stays:
-            self._operator.await_leave(self._stays)
-        self._stays, seed, labels = "", self.value("seed") + episode, self.value("labels")
+            self._operator.await_leave(bool(self._log.stops.found))
+        self._stays, seed, labels = False, self.value("seed") + episode, self.value("labels")
         event = EpisodeEvent(robot=self.robot, episode=episode, seed=seed, label=labels[episode % len(labels)])
         self._publish(event, EpisodeEvent.PREPARE)
         self._say(episode, "preparing")
@@ -252,8 +251,9 @@ class EpisodeNode(SequenceNode):
             if outcome == DISCARDED:
                 return self._undo()
             given = self._watch.corrected(outcome_from_text(outcome))
+            if refusal := self._log.correct(given):
+                return False, refusal
             fill_outcome(event, given)
-            self._log.results[-1] = self._log.results[-1].judged(given)
             self._publish(event, EpisodeEvent.END)
         print(f"episode {event.episode + 1}: {outcome} after all", flush=True)
         return True, ""

@@ -134,21 +134,21 @@ class Operator(ABC):
         self._outcome = self._outcome or outcome
         return True, ""
 
-    def await_leave(self, asked: str = LEAVE) -> None:
+    def await_leave(self, stopped: bool) -> None:
         """Block until a person lets the arm move by itself. Nobody holds the arm meanwhile.
 
         A reset only says that what stopped the arm is gone, and the start of a run only that its nodes are there.
         Neither must set a robot in motion.
 
         Args:
-            asked: why it stays where it is, for the person.
+            stopped: a stop holds it, not the beginning of the run.
 
         Raises:
             EpisodeStopped: as :meth:`bid_ros.nodes.sequence.SequenceNode.wait`.
         """
         self.started.clear()
         self.awaited, self._said = True, LEFT
-        print(asked, flush=True)
+        print(LEAVE if stopped else BEGIN, flush=True)
         self._node.tell()
         try:
             self._node.wait(self.started.is_set, PERSON_S, "a person's leave to move")

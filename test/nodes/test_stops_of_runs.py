@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from nodes.test_episode_node import START_S, Harness, Scene, picking
 from qos import STATE
 from rclpy.parameter import Parameter
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
 from bid_ros.episodes.causes import ARM_ENDS, PACE
@@ -189,6 +189,12 @@ def test_at_a_robot_the_run_waits_for_the_reset_of_a_person_and_goes_on(bench, r
     harness.begin()
     stops.stop(*WORKSPACE) if by == "safety" else stops.fault("a reflex stopped the robot")
     assert bench.until(lambda: EpisodeEvent.END in harness.kinds(), START_S)
+    outcome = bench.node.create_client(SetBool, "/episode/outcome")
+    assert bench.until(outcome.service_is_ready, START_S)
+    judged = outcome.call_async(SetBool.Request(data=True))
+    assert bench.until(judged.done, START_S)
+    assert not judged.result().success, "a stopped episode would be a demonstration"
+    assert judged.result().message.startswith("the episode ended as 'stopped: ")
     count = len(harness.grants)
     bench.until(lambda: False, 1.0)
     assert harness.kinds().count(EpisodeEvent.PREPARE) == 1 and not stops.called, "the run resets no robot"
