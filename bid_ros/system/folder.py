@@ -131,8 +131,8 @@ class System:
         """Hold the task against its kind, its robot and the installed messages. Raises BidError."""
         kind_of(self.task)
         try:
-            check_units(self.task.limits)
             check_joints(self.task)
+            check_units(self.task.limits)
             system_topics(self.task)
             # rosbags takes a tenth of a second to import, which no other use of a system should wait for.
             from bid_ros.recording.definitions import check_vectors

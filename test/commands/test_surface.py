@@ -20,8 +20,9 @@ from bid_ros.formats import FORMATS
 ROOT = Path(__file__).resolve().parents[2]
 # With `cameras` and `accept`, `--also`, `--ignore-field` and `--verify` for what others have, and `--decision-rate`.
 # Then `bench demos`, and two of `train`, three of `policy correct` and one of `bench` for decisions that arrive late.
+# `up` and `teleop --no-prepare`: nothing goes to a start by itself.
 MOST_VERBS = 26
-MOST_OPTIONS = 306
+MOST_OPTIONS = 308
 MOVED = json.loads(TABLE.read_text())
 
 
