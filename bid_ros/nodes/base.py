@@ -28,8 +28,8 @@ WORK_PERIOD_S, WORK_LIMIT_S = 0.05, 0.2  # of the executor, which is the work of
 PATIENT_DEPTH = 50  # messages of a topic that may wait for a timer
 # Steps of niceness. Nodes on the way of a set-point to the robot must not wait for nodes that compute, and must not
 # mistake their own delay for the silence of others. A decision that waits for other programs is missed. A twin and its
-# cameras stand for hardware, which no load slows down. A message that the recorder takes too late is lost.
-COMMAND_PRIORITY, TWIN_PRIORITY, DECISION_PRIORITY, RECORDER_PRIORITY = 10, 10, 7, 5
+# cameras stand for hardware, which no load slows down. The physics need a turn every millisecond, an image can wait.
+COMMAND_PRIORITY, TWIN_PRIORITY, DECISION_PRIORITY, HARDWARE_PRIORITY = 10, 10, 7, 5
 
 
 class BidNode(Node):

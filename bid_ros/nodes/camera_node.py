@@ -27,7 +27,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.clocks import read_clocks
 from bid_ros.core.errors import CameraError
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.nodes.base import TWIN_PRIORITY, BidNode
+from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
 from bid_ros.nodes.camera_views import CameraViews, rendered_size
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_messages import camera_info, header, transform_message
@@ -130,7 +130,7 @@ class CameraNode(BidNode):
         self._start("the pictures", self._views.run)
         twins = [camera for camera in self._cameras.values() if camera.source == "twin"]
         if twins:
-            raise_priority(TWIN_PRIORITY)
+            raise_priority(HARDWARE_PRIORITY)
             self.subscribe(topics.TWIN_SCENE, self._on_scene, topics.SCENES)
             self._start("render", partial(self._render, twins))
         for camera in self._cameras.values():

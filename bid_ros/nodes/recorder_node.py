@@ -22,7 +22,7 @@ from bid_ros.core.topics import (
     ROSOUT,
 )
 from bid_ros.episodes.bags import EpisodeBags
-from bid_ros.nodes.base import RECORDER_PRIORITY, BidNode
+from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
 from bid_ros.nodes.executor import FastExecutor
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.parameters import Parameter
@@ -93,7 +93,7 @@ class RecorderNode(BidNode):
         self._disk = Disk(folder, self.value("min_free_mb"))
         self._disk.check()
         # What arrives must be taken, as from hardware; the threads that compress and write go last.
-        raise_priority(RECORDER_PRIORITY, every_thread=True)
+        raise_priority(HARDWARE_PRIORITY, every_thread=True)
         # Only now, and all at once: until this node spins, the queues hold the messages.
         for name, topic in self._topics.items():
             depth = IMAGES_WAIT if topic.type_name == IMAGE_TYPE else OTHERS_WAIT
