@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -61,9 +61,10 @@ def run_stage(
         measured(out, number, system) if (out / "bag").exists() else {"problems": ["there is no recording"]}
     )
     problems = result["problems"]
-    if (reason := _reason(out)) or status:
+    run = _run(out)
+    if (reason := _reason(run)) or status:
         problems.append(f"the run ended with status {status}: {reason or 'see the logs'}")
-    if given.driver != POLICY and _unended(out):  # a policy may hover until its time is over
+    if given.driver != POLICY and _unended(run):  # a policy may hover until its time is over
         problems.append(f"the motion did not come to its end within {ALONE_S:g} s")
     if limits_hash(system) != files:
         problems.append("robot.yaml or the limits of task.yaml were changed meanwhile")
@@ -163,22 +164,25 @@ def _told(number: int, result: dict[str, Any]) -> str:
     return "\n".join([*lines, f"stage {number} is passed; {after}"])
 
 
-def _reason(out: Path) -> str:
+def _run(out: Path) -> dict[str, Any] | None:
+    """Return what ``run.json`` says of the run; None: there is none, or a damaged one."""
+    with suppress(OSError, ValueError):
+        return dict(json.loads((out / "run.json").read_text()))
+    return None
+
+
+def _reason(run: Mapping[str, Any] | None) -> str:
     """Return what stopped the run, or its episode; empty: nothing did. A run goes on after a stop that was reset."""
-    try:
-        run = json.loads((out / "run.json").read_text())
-    except (OSError, ValueError):
+    if run is None:
         return "there is no run.json"
     ended = run.get("ended") or {}
     return str(run.get("safety_stop") or ended.get("outcome", ""))
 
 
-def _unended(out: Path) -> bool:
+def _unended(run: Mapping[str, Any] | None) -> bool:
     """Whether the time of a motion was over before it ended."""
-    with suppress(OSError, ValueError):
-        results = json.loads((out / "run.json").read_text()).get("results") or [{}]
-        return bool(results[-1].get("outcome") == NOT_JUDGED)
-    return False
+    results = (run or {}).get("results") or [{}]
+    return bool(results[-1].get("outcome") == NOT_JUDGED)
 
 
 def ask(question: str) -> None:

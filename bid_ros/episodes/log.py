@@ -74,7 +74,7 @@ class EpisodeResult:
     @property
     def broken_off(self) -> bool:
         """Whether a stop or the end of the run broke it off, so that nobody can say how it would have ended."""
-        return self.outcome.startswith(("stopped", "aborted"))
+        return outcome_from_text(self.outcome).kind != TASK
 
     @property
     def counts(self) -> bool:

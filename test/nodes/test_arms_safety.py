@@ -61,8 +61,8 @@ class Pair:
 @pytest.fixture
 def pair(bench, root):
     made = Pair(bench, root)
-    reasons = lambda: {arm: (bench.processes[arm].poll(), made.states[arm].reason) for arm in ARMS}  # noqa: E731
-    assert bench.until(made.both(SafetyState.RUNNING), 60.0), reasons()
+    running = bench.until(made.both(SafetyState.RUNNING), 60.0)
+    assert running, {arm: (bench.processes[arm].poll(), made.states[arm].reason) for arm in ARMS}
     return made
 
 
