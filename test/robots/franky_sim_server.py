@@ -51,7 +51,7 @@ patience = replace(SHARED, ended=1000)
 controller = FrankaController(simulator, *(addresses or CANDIDATES), patience=patience)
 controller.start()
 print(controller.hostname, flush=True)
-loop = StepLoop("the robot", STEP_NS, controller.tick, 5 * STEP_NS)
+loop = StepLoop("the robot", STEP_NS, controller.tick)
 loop.start()
 for line in sys.stdin:
     if line.strip() == "speed":

@@ -66,7 +66,7 @@ class GripperServer:
     def __init__(self, address: str, fingers: KinematicFingers) -> None:
         self.gripper, self._board = RobotiqTwin(fingers), Switchboard(address)
         self._board.listen(PORT, "gripper", lambda: GripperSession(self.gripper))
-        self._loop = StepLoop("the gripper", 2_000_000, self._step, 10_000_000)
+        self._loop = StepLoop("the gripper", 2_000_000, self._step)
         self._loop.start()
 
     def stop(self) -> None:

@@ -40,7 +40,7 @@ own = replace(UR5E, d1=UR5E.d1 + 0.003, a2=UR5E.a2 - 0.004, d4=UR5E.d4 + 0.002)
 publisher = StatePublisher(bus, arm_urdf(own), "tf", "tf_static") if frames else None
 plant, fingers = KinematicPlant(HOME_Q), KinematicFingers()
 robot = RobotUnderControl(bus, plant, fingers, frames=publisher)
-loop = StepLoop("the robot", round(1e9 * CYCLE_S), robot.cycle, 10_000_000)
+loop = StepLoop("the robot", round(1e9 * CYCLE_S), robot.cycle)
 robot.start(active)
 loop.start()
 print(address, flush=True)

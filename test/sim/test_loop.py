@@ -14,7 +14,7 @@ def run():
     loops = []
 
     def start(step, **options):
-        loop = StepLoop("the twin", 1_000_000, step, 5_000_000, **options)
+        loop = StepLoop("the twin", 1_000_000, step, catch_up_ns=5_000_000, **options)
         loops.append(loop)
         loop.start()
         return loop
@@ -59,7 +59,7 @@ def test_a_step_that_fails_ends_the_loop_with_its_reason(run, monkeypatch):
 
 
 def test_a_loop_that_does_not_run_says_so():
-    loop = StepLoop("the twin", 1_000_000, lambda: None, 5_000_000)
+    loop = StepLoop("the twin", 1_000_000, lambda: None)
     with pytest.raises(ArmError, match="the twin does not run; start it first"):
         loop.call(lambda: None)
     loop.stop()

@@ -5,18 +5,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 import numpy as np
-from franky_sim.base_simulator import InnerRobotState, TrackedStateComponent
-from franky_sim.constants import FRANKA_HAND_FORCE_LIMIT
+import pinocchio
+from franky_sim.base_simulator import InnerRobotState
+from franky_sim.constants import FRANKA_HAND_FORCE_LIMIT, FRANKA_TORQUE_LIMITS_HIGH, FRANKA_TORQUE_LIMITS_LOW
 from franky_sim.franka_robot_state import FrankaRobotState
 from franky_sim.mujoco_simulator import FrankaMujocoRobot
 from numpy.typing import NDArray
 
-# What franky-sim follows from step to step, by the field of the state that it becomes.
-_JOINTS: Final = ("q_d", "dq_d", "ddq_d", "dtau_J", "tau_J_d")
-_ELBOW: Final = ("elbow_c", "delbow_c", "ddelbow_c")
-_TOOL: Final = ("O_dP_EE_d", "O_dP_EE_c", "O_ddP_EE_c")
-_POSES: Final = ("O_T_EE", "O_T_EE_d", "O_T_EE_c")
+from bid_ros.robots.franka.tracked import TrackedState
 
+_LOWEST: Final = np.array(FRANKA_TORQUE_LIMITS_LOW)
+_HIGHEST: Final = np.array(FRANKA_TORQUE_LIMITS_HIGH)
+# What franky-sim follows from step to step, by the field of the state that it becomes.
+_FOLLOWED: Final = (
+    *("q_d", "dq_d", "ddq_d", "dtau_J", "tau_J_d"),
+    *("elbow_c", "delbow_c", "ddelbow_c", "O_dP_EE_d", "O_dP_EE_c", "O_ddP_EE_c"),
+)
+_POSES: Final = ("O_T_EE", "O_T_EE_d", "O_T_EE_c")
 
 # The numbers of a state in the order of its packet, and how many of each.
 _PACKED: Final = {
@@ -83,27 +88,22 @@ class FastFrankaState(FrankaRobotState):  # type: ignore[misc]  # franky-sim has
 class FastFrankaRobot(FrankaMujocoRobot):  # type: ignore[misc]  # franky-sim has no types
     """A FrankaMujocoRobot whose steps cost less.
 
-    A third of the twin's time went into loops over seven joints, and into the fields of the state that is sent.
+    Most of the twin's time went into loops over seven joints, and into the fields of the state that is sent.
     """
 
-    _now: float
     _fixed: dict[str, Any] | None
+    _tracked_state_components: TrackedState
 
     @classmethod
     def take_over(cls, robot: FrankaMujocoRobot) -> None:
         """Make a robot, not yet attached to its scene, one of this class: the simulator builds only its own."""
         robot.__class__ = cls
-        robot._now, robot._fixed = 0.0, None
-        robot._tracked_state_components["time"] = TrackedStateComponent(robot._note_time)
-
-    def _note_time(self, time: float, _: InnerRobotState) -> float:
-        self._now = time
-        return time
+        robot._fixed = None
+        robot._tracked_state_components = TrackedState(robot.kinematics, robot.d_kinematics)
 
     def _attach_to_scene(self, model: Any, data: Any, prefix: str) -> None:
         super()._attach_to_scene(model, data, prefix)
         self._q, self._dq = _span(self._qpos_addrs), _span(self._dof_addrs)
-        self._lowest, self._highest = self.torque_limit_low, self.torque_limit_high
 
     def _get_state(self) -> InnerRobotState:
         if self._data is None:
@@ -119,12 +119,14 @@ class FastFrankaRobot(FrankaMujocoRobot):  # type: ignore[misc]  # franky-sim ha
         """The state after the latest step. What a client sets, and so most of the state, is computed only once."""
         if self._fixed is None:
             self._fixed = dict(vars(super().state))
-        parts, inner = self._tracked_state_components, self._get_state()
-        values = {name: parts[name].get(self._now).tolist() for name in (*_JOINTS, *_ELBOW, *_TOOL)}
-        poses = {name: parts[name].get(self._now).homogeneous.T.ravel().tolist() for name in _POSES}
-        joints = {"q": inner.q, "dq": inner.dq, "tau_J": inner.tau_j, "tau_ext_hat_filtered": inner.tau_j}
-        elbows = {"elbow": _elbow(inner.q), "elbow_d": _elbow(values["q_d"])}
-        return FastFrankaState.of(self._fixed | values | poses | joints | elbows)
+        parts, inner, values = self._tracked_state_components, self._get_state(), dict(self._fixed)
+        for name in _FOLLOWED:
+            values[name] = parts[name].value
+        for name in _POSES:
+            values[name] = parts[name].value.homogeneous.T.ravel().tolist()
+        values.update(q=inner.q, dq=inner.dq, tau_J=inner.tau_j, tau_ext_hat_filtered=inner.tau_j)
+        values.update(elbow=_elbow(inner.q), elbow_d=_elbow(values["q_d"]))
+        return FastFrankaState.of(values)
 
     def follow(self, q: NDArray[np.float64], dq: NDArray[np.float64]) -> None:
         """Drive the joints along a path of their own: joints in rad and their speeds in rad/s for this step."""
@@ -147,9 +149,35 @@ class FastFrankaRobot(FrankaMujocoRobot):  # type: ignore[misc]  # franky-sim ha
         super().set_EE_T_K(ee_t_k)
         self._fixed = None
 
+    def torque_control(self, torques: Any, has_new_command: bool = True) -> None:
+        """As in the base class: apply torques in Nm, and what holds the arm against gravity."""
+        torques = np.minimum(np.maximum(torques, _LOWEST), _HIGHEST)
+        self._tracked_state_components["tau_J_d"].set(self._BaseRobot__t, torques, has_new_command)
+        gravity = pinocchio.computeGeneralizedGravity(self._model_of_arm, self._terms, self._data.qpos[self._q])
+        self._torque_control(torques + gravity)
+
+    def _joint_position_control(self, target_q: NDArray[np.float64]) -> None:
+        q, dq, terms = self._data.qpos[self._q], self._data.qvel[self._dq], self._terms
+        pinocchio.computeAllTerms(self._model_of_arm, terms, q, dq)
+        self.torque_control(self.kp * (target_q - q) - self.kv * dq + (terms.nle - terms.g))
+
+    @property
+    def _model_of_arm(self) -> Any:
+        return self._BaseRobot__model
+
+    @property
+    def _terms(self) -> Any:
+        """What pinocchio computes of the arm; a new one after a client has set a load."""
+        return self._BaseRobot__data
+
     def _torque_control(self, torques: NDArray[np.float64]) -> None:
-        self._applied_torques = np.minimum(np.maximum(torques, self._lowest), self._highest)
+        self._applied_torques = np.minimum(np.maximum(torques, _LOWEST), _HIGHEST)
         self._data.qfrc_applied[self._dq] = self._applied_torques
+
+    def _post_step(self) -> None:
+        self._tracked_state_components.finish(self._BaseRobot__t, self._get_state())
+        self._BaseRobot__prev_t = self._BaseRobot__t
+        self._BaseRobot__t += 0.001
 
     def _pre_step(self) -> None:
         if self._data is None:

@@ -21,8 +21,11 @@ def control(robot, step, random):
         turn = pinocchio.Quaternion(matrix[:3, :3])
         pose = np.array([*(matrix[:3, 3] + random.uniform(-0.003, 0.003, 3)), turn.x, turn.y, turn.z, turn.w])
         robot.cartesian_position_control(pose, np.array([state.q[2], -1.0]) if step % 3 else None, new)
-    else:
+    elif step < 270:
         robot.joint_velocity_control(random.uniform(-0.3, 0.3, 7), new)
+    else:
+        elbow = np.array([state.q[2], -1.0]) if step % 3 else None
+        robot.cartesian_velocity_control(random.uniform(-0.1, 0.1, 6), elbow, new)
 
 
 def states(fast, steps=300):

@@ -1,14 +1,10 @@
 """The Franka twin: a libfranka server over the scene of a task, stepped at 1 kHz in its own thread."""
 
-from typing import Final
-
 from bid_ros.robots.franka.model import build_simulator
 from bid_ros.robots.franka.twin.controller import STEP_NS, FrankaController
 from bid_ros.robots.franka.twin.watchdog import SHARED
 from bid_ros.sim.loop import StepLoop
 from bid_ros.sim.twin import SceneState, SceneTwin, TwinScene
-
-CATCH_UP_NS: Final = 5_000_000  # backlog that is made up for; what is older is left out and counted
 
 
 class FrankaTwin(SceneTwin):
@@ -23,10 +19,8 @@ class FrankaTwin(SceneTwin):
         controller: serves the robot.
     """
 
-    _state: SceneState  # there from the start of the twin on
-
     def __init__(self, scene: TwinScene, *hostnames: str) -> None:
-        super().__init__(scene, StepLoop("the twin", STEP_NS, self._step, CATCH_UP_NS))
+        super().__init__(scene, StepLoop("the twin", STEP_NS, self._step))
         self._simulator = build_simulator(scene)
         self.controller = FrankaController(self._simulator, *hostnames, patience=SHARED)
         self.harms = {
@@ -47,7 +41,6 @@ class FrankaTwin(SceneTwin):
         """
         self.controller.start()
         self._world = self._scene.world(self._simulator.model, self._simulator.data)
-        self._state = SceneState.of(self._simulator.data)
         self._loop.start()
 
     def stop(self) -> None:
@@ -56,9 +49,8 @@ class FrankaTwin(SceneTwin):
         self.controller.close()
 
     def scene_state(self) -> SceneState:
-        """Return the state after the latest step; raises ArmError if the twin does not run."""
-        self._loop.check()
-        return self._state
+        """Return the state between two steps; raises ArmError if the twin does not run."""
+        return self._loop.call(lambda: SceneState.of(self._simulator.data))
 
     def statistics(self) -> dict[str, float]:
         """Return how well real time is kept, and how near the client came to a reflex.
@@ -75,5 +67,3 @@ class FrankaTwin(SceneTwin):
     def _step(self) -> None:
         self._world.before_step()
         self.controller.tick()
-        # A new object every step: whoever holds an older one keeps a consistent picture without a lock.
-        self._state = SceneState.of(self._simulator.data)

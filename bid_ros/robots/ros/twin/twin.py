@@ -1,7 +1,5 @@
 """The twin of an arm that is driven through ROS: ros2_control's controllers over a UR5e in the scene of a task."""
 
-from typing import Final
-
 import mujoco
 
 from bid_ros.robots.bus import Bus
@@ -14,8 +12,6 @@ from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
 from bid_ros.sim.loop import StepLoop
 from bid_ros.sim.twin import SceneState, SceneTwin, TwinScene
-
-CATCH_UP_NS: Final = 10_000_000
 
 
 class RosTwin(SceneTwin):
@@ -53,7 +49,7 @@ class RosTwin(SceneTwin):
             else None
         )
         self.robot = RobotUnderControl(bus, plant, self._fingers, frames)
-        super().__init__(scene, StepLoop("the twin", round(CYCLE_S * 1e9), self.robot.cycle, CATCH_UP_NS))
+        super().__init__(scene, StepLoop("the twin", round(CYCLE_S * 1e9), self.robot.cycle))
         self._world = scene.world(self._model, self._data)
 
     def start(self) -> None:

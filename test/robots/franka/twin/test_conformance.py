@@ -42,7 +42,7 @@ NAMES = {
 def in_real_time(address):
     """Serve an arm in a thread of this process; yield its controller and the loop."""
     with lockstep(address, patience=SHARED) as controller:
-        loop = StepLoop("the robot", STEP_NS, controller.tick, 5 * STEP_NS)
+        loop = StepLoop("the robot", STEP_NS, controller.tick)
         loop.start()
         try:
             yield controller, loop
