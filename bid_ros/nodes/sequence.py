@@ -107,7 +107,8 @@ class SequenceNode(BidNode):
         """
         known = lambda: self.status is not None and self.tool is not None  # noqa: E731
         self.wait(known, timeout_s + robot_s, "a sign of life of the arm")
-        everybody, waiting = "a sign of life of every node", lambda: f"waiting for {', '.join(sorted(missing))}"
+        everybody, longer = "a sign of life of every node", "a larger ready_timeout_s of the episode node waits longer"
+        waiting = lambda: f"waiting for {', '.join(sorted(missing))}; {longer}"  # noqa: E731
         self.wait(lambda: not missing, timeout_s, everybody, waiting)
         # Last: until the first grant the safety node goes back to waiting whenever a node is silent.
         self.wait(

@@ -344,7 +344,7 @@ def test_no_episode_begins_before_every_node_of_the_system_was_heard(bench, root
     bench.node.create_timer(0.05, lambda: beats.publish(Heartbeat(node="arm")))
     status, _, output = harness.finish()
     assert status == 1 and not harness.events
-    assert "a sign of life of every node did not happen within 2 s: waiting for recorder" in output
+    assert "a sign of life of every node did not happen within 2 s: waiting for recorder; a larger ready" in output
 
 
 def test_a_run_that_is_ended_in_the_middle_is_written_all_the_same(bench, root, tmp_path):
