@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bid_ros.core.outcome import INFRASTRUCTURE
+from bid_ros.episodes.causes import COMPUTER
 from bid_ros.episodes.log import REHEARSAL, EpisodeResult, RunLog
 from bid_ros.safety.shadow import shadow_table
 from bid_ros.tasks.base import NOT_JUDGED
@@ -55,7 +56,11 @@ def _left_out(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     failed = run["outcomes"][INFRASTRUCTURE]
     parts = ", ".join(f"{part} {count}" for part, count in sorted(failed.items()))
     good = f"; with success: {run['not_counted_successes']}" if run["not_counted_successes"] else ""
-    return [("not counted", f"{sum(failed.values())} of {run['episodes']} episodes: {parts}{good}")] if failed else []
+    if not failed:
+        return []
+    busy = [("", "computer: it was too busy or too slow; end other work on it, and run again")]
+    left_out = f"{sum(failed.values())} of {run['episodes']} episodes: {parts}{good}"
+    return [("not counted", left_out), *(busy if COMPUTER in failed else [])]
 
 
 def _stopped(run: Mapping[str, Any]) -> str:

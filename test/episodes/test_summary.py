@@ -62,6 +62,7 @@ def test_a_success_that_was_disturbed_counts_in_no_rate_and_is_told_beside_it():
     assert (run["counted"], run["successes"], run["not_counted_successes"]) == (3, 2, 1)
     text = format_summary(log)
     assert "2 of 3 = 67%" in text and "not counted  1 of 4 episodes: computer 1; with success: 1" in text
+    assert "too busy or too slow; end other work on it, and run again" in text
 
 
 def test_what_failed_beside_the_policy_counts_in_no_rate_and_is_told_beside_it():
@@ -73,6 +74,7 @@ def test_what_failed_beside_the_policy_counts_in_no_rate_and_is_told_beside_it()
     assert run["outcomes"]["infrastructure"] == {"camera": 1, "aborted": 1}
     text = format_summary(log)
     assert "2 of 4 = 50%" in text and "not counted  2 of 6 episodes: aborted 1, camera 1" in text
+    assert "end other work" not in text
     assert "safety stop  2, the last: no frame" in text
     assert run["safety_stops"] == 2 and [stop["rule"] for stop in run["stops"]] == ["speed", "speed"]
 
