@@ -6,7 +6,7 @@ time. The numbers here are the same to the last bit. Rows are lists: seven numbe
 
 import math
 from collections.abc import Callable
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pinocchio
@@ -123,7 +123,7 @@ class TrackedState(dict[str, Component]):
         self["O_T_EE_c"] = Component(PoseRate())
         self._pose, self._twist = pose, twist
 
-    def finish(self, time: float, inner: InnerRobotState) -> Self:
+    def finish(self, time: float, inner: InnerRobotState) -> None:
         """Pass a step.
 
         Args:
@@ -140,7 +140,6 @@ class TrackedState(dict[str, Component]):
         self["dq"].finish(time, list(inner.dq))
         self._finish_joints(time, inner)
         self._finish_tool(time)
-        return self
 
     def _finish_joints(self, time: float, inner: InnerRobotState) -> None:
         q, dq, elbow, turning = list(inner.q), list(inner.dq), self["elbow_c"], self["delbow_c"]

@@ -44,4 +44,5 @@ def test_state_before_the_first_step_and_step_without_torques_are_refused() -> N
     with pytest.raises(ValueError, match="no torque was set for this step"):
         parts.finish(0.0, STILL)
     parts["tau_J_d"].set(0.001, np.zeros(7))
-    assert parts.finish(0.001, STILL)["q_d"].get(0.0) == [0.0] * 7
+    parts.finish(0.001, STILL)
+    assert parts["q_d"].get(0.001) == [0.0] * 7
