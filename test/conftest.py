@@ -15,6 +15,8 @@ from ros_bench import Bench
 from ros_domain import enter_domain
 from skips import fail_if_forbidden
 
+from bid_ros.core.task import Task, load_task
+
 ROOT = Path(__file__).resolve().parent.parent
 IN_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 pytest_plugins = ["deadlock"]
@@ -63,6 +65,12 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 def root() -> Path:
     """Root of the repository."""
     return ROOT
+
+
+@pytest.fixture
+def task(root: Path) -> Task:
+    """The task that tests take where it does not matter which. A folder or a file may have one of its own."""
+    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ from bid_ros.calibration.rigid import rigid
 from bid_ros.core.errors import BidError, CalibrationError
 from bid_ros.core.rotation import matrix_from_vector
 from bid_ros.core.shapes import DOWN, ToolPart
-from bid_ros.core.task import load_task
 from bid_ros.system.folder import find_system
 
 CORNERS = [[0.3, -0.2, 0.1], [0.6, 0.3, 0.5]]
@@ -33,11 +32,6 @@ HELD = ToolPart("object", (0.0, 0.0, 0.05), 0.03, held=0.04)
 def tools(points, turn=(0.0, 0.0, 0.0)):
     """Poses of a tool that points down but for a turn, rad."""
     return rigid(np.broadcast_to(matrix_from_vector(np.array(turn)) @ DOWN, (len(points), 3, 3)), np.array(points))
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 @pytest.fixture

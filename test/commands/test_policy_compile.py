@@ -7,13 +7,7 @@ import pytest
 from tiny_bundle import make_tiny_bundle
 
 from bid_ros.cli import main
-from bid_ros.core.task import load_task
 from bid_ros.recording.dataset import Dataset
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 @pytest.fixture

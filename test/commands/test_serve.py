@@ -24,17 +24,11 @@ from websockets.sync.client import connect
 
 from bid_ros.cli import main
 from bid_ros.core.observation import blank_observation
-from bid_ros.core.task import load_task
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
 from bid_ros.policy.remote.wire import pack, unpack
 
 LIMIT_S = 60.0
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 @pytest.fixture

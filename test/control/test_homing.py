@@ -7,7 +7,6 @@ from bid_ros.control.homing import HomingPlan
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d
-from bid_ros.core.task import load_task
 from bid_ros.safety.envelope import Envelope
 
 NOW = 9_000 * NANOSECONDS
@@ -32,8 +31,7 @@ def positions(plan):
 
 
 @pytest.mark.parametrize(("start", "rotation", "target"), CASES)
-def test_it_ends_at_the_target_and_every_chunk_passes_the_envelope(root, start, rotation, target):
-    task = load_task(root / "config" / "franka_place" / "task.yaml")
+def test_it_ends_at_the_target_and_every_chunk_passes_the_envelope(task, start, rotation, target):
     envelope = Envelope(task)
     plan = HomingPlan(start, rotation, target, DOWN, 0.08, NOW)
     end = NOW + round(plan.duration * 1e9)
@@ -48,8 +46,7 @@ def test_it_ends_at_the_target_and_every_chunk_passes_the_envelope(root, start, 
 
 
 @pytest.mark.parametrize(("start", "rotation", "target"), CASES)
-def test_it_slows_down_for_a_task_with_lower_limits(root, start, rotation, target):
-    task = load_task(root / "config" / "franka_place" / "task.yaml")
+def test_it_slows_down_for_a_task_with_lower_limits(task, start, rotation, target):
     slow = replace(task, limits=replace(task.limits, max_speed=0.1, max_acceleration=0.5, max_turn_rate=0.3))
     envelope = Envelope(slow)
     plan = HomingPlan(start, rotation, target, DOWN, 0.08, NOW, slow.limits)
@@ -98,8 +95,7 @@ def test_poses_that_are_not_finite_are_refused(index):
 
 
 @pytest.mark.parametrize("slow", [0.2, 0.5])
-def test_a_slow_homing_is_the_same_motion_in_more_time(root, slow):
-    task = load_task(root / "config" / "franka_place" / "task.yaml")
+def test_a_slow_homing_is_the_same_motion_in_more_time(task, slow):
     start, target = (0.4, -0.2, 0.25), (0.5, 0.1, 0.3)
     usual, slower = (HomingPlan(start, TURNED, target, DOWN, 0.08, NOW, task.limits, by) for by in (1.0, slow))
     assert slower.duration == pytest.approx(usual.duration / slow)

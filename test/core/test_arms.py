@@ -8,14 +8,8 @@ import pytest
 from bid_ros.core.arms import ArmPlace, Arms, ArmsBuffer, check_apart, joint_outcome, scene_seed
 from bid_ros.core.errors import TaskError
 from bid_ros.core.observation import Observation
-from bid_ros.core.task import load_task
 
 MS = 1_000_000
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 @pytest.fixture

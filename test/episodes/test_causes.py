@@ -15,7 +15,6 @@ from robots.franka.lockstep import Cell, Swing, ending
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.fault_words import COMMANDS_LOST
 from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY
-from bid_ros.core.task import load_task
 from bid_ros.episodes.causes import (
     CAMERA,
     CLOCK,
@@ -197,8 +196,7 @@ def test_every_rule_of_the_table_is_a_part():
 @pytest.mark.parametrize(
     ("age_s", "part"), [(0.8, COMPUTER), (3600.0, CLOCK), (-3600.0, CLOCK), (-0.9, CLOCK)], ids=str
 )
-def test_a_chunk_that_is_late_tells_of_the_computer_and_one_from_another_time_of_a_clock(root, age_s, part):
-    task = load_task(root / "config" / "franka_place" / "task.yaml")
+def test_a_chunk_that_is_late_tells_of_the_computer_and_one_from_another_time_of_a_clock(task, age_s, part):
     now = 10_000 * SECOND
     middle = (np.array(task.limits.workspace_min) + np.array(task.limits.workspace_max)) / 2
     row = [*middle, 1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.04]

@@ -144,8 +144,7 @@ def test_a_demonstration_in_joints_places_the_object(root):
     assert 0 < np.abs(found.actions[:, :7] - joints).max() < 0.1  # they lag behind the commanded ones
 
 
-def test_a_task_whose_actions_are_not_recorded_is_refused(root):
-    task = load_task(root / "config" / "franka_place" / "task.yaml")
+def test_a_task_whose_actions_are_not_recorded_is_refused(task):
     points = Feature("touched", "points", (2,))
     with pytest.raises(RecordingError, match="'touched' of kind 'points' is not recorded"):
         LockstepDemonstrations(replace(task, action=(points, *task.action)), None)

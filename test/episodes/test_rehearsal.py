@@ -69,11 +69,6 @@ def quick(picking):
 
 
 @pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
-
-
-@pytest.fixture
 def rehearse():
     made = []
 

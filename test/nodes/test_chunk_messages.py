@@ -5,13 +5,7 @@ import pytest
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ChunkError
-from bid_ros.core.task import load_task
 from bid_ros.nodes.ros_messages import chunk_from_message, chunk_to_message
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 @pytest.fixture

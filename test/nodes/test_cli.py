@@ -292,9 +292,8 @@ def test_a_twin_that_cannot_render_ends_the_start_with_one_sentence(tmp_path, ro
 
 
 @pytest.mark.timeout(240)
-def test_a_whole_run_in_the_twin(root, tmp_path, ros_domain, patient):
+def test_a_whole_run_in_the_twin(root, task, tmp_path, ros_domain, patient):
     shipped = root / "models" / "franka_place"
-    task = load_task(root / "config" / "franka_place" / "task.yaml")
     bundle = shipped if shipped.is_dir() else make_tiny_bundle(tmp_path / "bundle", task)
     out = tmp_path / "out"
     # An episode ends after a few seconds, whether the cup is hit by then or not.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from nodes.test_policy_node import START_S, Harness, set_parameters
 from policy.remote.served import holding, remote_bundle, talking
@@ -10,13 +9,6 @@ from qos import STATE
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from tiny_bundle import make_tiny_bundle
-
-from bid_ros.core.task import load_task
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 def test_the_text_changes_between_two_episodes_and_is_recorded(bench, root, tmp_path, task):

@@ -30,7 +30,6 @@ from bid_ros.cameras.image import encode_image
 from bid_ros.control.slowing import Pace
 from bid_ros.core.feature import Feature
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
-from bid_ros.core.task import load_task
 from bid_ros.nodes.base import DECISION_PRIORITY
 from bid_ros.nodes.policy_report import limit_samples
 from bid_ros.nodes.ros_messages import (
@@ -46,11 +45,6 @@ START_S = 60.0
 SAMPLES = 8
 TOOL = (0.5, 0.0, 0.3)
 HOUR_NS = 3600 * 1_000_000_000
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 class Harness:

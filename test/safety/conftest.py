@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,8 @@ from envelope_chunks import DOWN, NOW, ROWS, TOOL, Change
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.rotation import matrix_to_6d
-from bid_ros.core.task import Task, load_task
+from bid_ros.core.task import Task
 from bid_ros.safety.envelope import Envelope
-
-
-@pytest.fixture
-def task(root: Path) -> Task:
-    """The task whose limits the tests know."""
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 @pytest.fixture

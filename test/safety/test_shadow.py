@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from bid_ros.core.chunk import ActionChunk
-from bid_ros.core.task import load_task
 from bid_ros.safety.gate import Gate
 from bid_ros.safety.shadow import WANTED, Shadow, Way, shadow_table
 from bid_ros.safety.verdict import refused
@@ -18,11 +17,6 @@ MS = 1_000_000
 START = 1_000_000_000
 DOWN = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0]
 TOOL = np.array([0.5, 0.0, 0.3])
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 def moving(stamp_ns, speed, begin=TOOL, steps=15):

@@ -125,8 +125,7 @@ def test_a_task_that_commands_a_gripper_needs_one(tmp_path):
         prepare(specs, tmp_path / "out")
 
 
-def test_a_decoder_that_the_space_of_a_bundle_cannot_serve_starts_nothing(root, tmp_path):
-    task = load_task(root / "config" / "franka_place" / "task.yaml")
+def test_a_decoder_that_the_space_of_a_bundle_cannot_serve_starts_nothing(task, tmp_path):
     bundle = make_tiny_bundle(tmp_path / "deep", task, steps=5)
     edited = yaml.safe_load((bundle / "bundle.yaml").read_text())
     edited["space"]["past_rows"] = 0  # the network's last row is then one that the task has not
@@ -145,8 +144,7 @@ def test_a_decoder_that_the_space_of_a_bundle_cannot_serve_starts_nothing(root, 
 
 
 @pytest.mark.parametrize("gradients", [True, False])
-def test_rtc_of_a_policy_elsewhere_needs_a_server_that_derives_its_network(root, tmp_path, gradients):
-    task = load_task(root / "config" / "franka_place" / "task.yaml")
+def test_rtc_of_a_policy_elsewhere_needs_a_server_that_derives_its_network(task, tmp_path, gradients):
     said = {
         "name": "place",
         "sha256": "0" * 64,

@@ -7,7 +7,6 @@ import pytest
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import DOWN_6D
-from bid_ros.core.task import load_task
 from bid_ros.safety.envelope import Envelope
 from bid_ros.teleop.base import DEVICES, EpisodeStart
 from bid_ros.teleop.retrace import RAMP_S, RetraceDevice, RetraceSettings
@@ -15,11 +14,6 @@ from bid_ros.teleop.retrace import RAMP_S, RetraceDevice, RetraceSettings
 BEGIN_NS = 10**15
 DT_NS = 50_000_000
 FIRST = np.array([0.5, -0.1, 0.3])
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 @pytest.fixture

@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 
 from bid_ros.core.shapes import KeepOut
-from bid_ros.core.task import load_task
 from bid_ros.views.drawn import Box
 from bid_ros.views.limit_parts import limit_parts, measured_parts
 from bid_ros.views.scene import ViewedScene
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 def ends(part):

@@ -14,7 +14,6 @@ from views.test_scene import decision as chunks_of
 from bid_ros.cameras.config import load_cameras
 from bid_ros.cameras.image import encode_image
 from bid_ros.core.errors import BidError
-from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, MEASURED_LIMITS, SAFETY_STATE, camera_topic
 from bid_ros.robots.franka.model import HOME_Q
 from bid_ros.views.outline import outline_of, round_body
@@ -24,11 +23,6 @@ from bid_ros.views.rerun_view import RerunView, loss_summary
 
 BEGIN = 1_700_000_000 * 10**9
 MS = 10**6
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 @pytest.fixture

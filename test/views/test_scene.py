@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bid_ros.core.task import load_task
 from bid_ros.core.topics import (
     ARM_STATUS,
     DECISION,
@@ -21,11 +20,6 @@ from bid_ros.system.folder import find_system
 from bid_ros.views.drawn import Box, Lines, Words
 from bid_ros.views.overlay import KEPT, ToolPlaces
 from bid_ros.views.scene import SHORT_S, TRAIL_POINTS, WORST, ViewedScene, loss_colors
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 @pytest.fixture

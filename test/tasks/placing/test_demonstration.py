@@ -57,8 +57,7 @@ def sampled(operator, dt=0.01):
 
 
 @pytest.mark.parametrize(("style", "seed"), CASES)
-def test_every_chunk_of_every_demonstration_passes_the_envelope(root, style, seed):
-    task = load_task(root / "config" / "franka_place" / "task.yaml")
+def test_every_chunk_of_every_demonstration_passes_the_envelope(task, style, seed):
     envelope = Envelope(task)
     start, cup = scene(seed)
     operator = planned(style, seed, start, cup)
@@ -193,8 +192,7 @@ def test_the_gripper_opens_when_the_object_is_well_inside_the_cup():
     assert CONFIG.release_z == pytest.approx(RELEASE_TOOL_HEIGHT)
 
 
-def test_chunks_carry_the_source_and_the_task_s_columns(root):
-    task = load_task(root / "config" / "franka_place" / "task.yaml")
+def test_chunks_carry_the_source_and_the_task_s_columns(task):
     chunk = planned().chunk_at(NOW, 10, 50_000_000)
     assert (chunk.source, chunk.frame_id, chunk.stamp_ns) == ("teleop", task.base_frame, NOW)
     np.testing.assert_allclose(chunk.actions[0, task.columns("position")], START)
