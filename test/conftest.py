@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from ros_domain import enter_domain
 from skips import fail_if_forbidden
 
 from bid_ros.core.task import Task, load_task
+from bid_ros.system.folder import System, find_system
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_WORKER = "PYTEST_XDIST_WORKER" in os.environ
@@ -65,6 +67,18 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 def root() -> Path:
     """Root of the repository."""
     return ROOT
+
+
+@pytest.fixture
+def folder(root: Path, tmp_path: Path) -> Path:
+    """Folder of a system of one's own: a copy of the shipped one for placing."""
+    return shutil.copytree(root / "config" / "franka_place", tmp_path / "system")
+
+
+@pytest.fixture
+def system(folder: Path) -> System:
+    """The system in that folder."""
+    return find_system(folder)
 
 
 @pytest.fixture

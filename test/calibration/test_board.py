@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import zlib
 
 import pytest
@@ -40,8 +39,7 @@ def test_the_page_is_a4_and_has_the_board_in_its_true_size(tmp_path):
     assert sum(w == pytest.approx(22, abs=0.02) and h == pytest.approx(22, abs=0.02) for w, h in drawn) == count
 
 
-def test_the_command_writes_page_and_description_and_keeps_a_corrected_one(root, tmp_path, capsys):
-    folder = shutil.copytree(root / "config" / "franka_place", tmp_path / "system")
+def test_the_command_writes_page_and_description_and_keeps_a_corrected_one(folder, capsys):
     assert main(["calibrate", "board", str(folder)]) == 0
     assert "measure it, and correct" in capsys.readouterr().out and (folder / "board.pdf").stat().st_size > 1000
     file = folder / "board.yaml"

@@ -63,8 +63,7 @@ def test_what_cannot_be_edited_is_one_sentence(text):
         edited(text, "third", POSE, True)
 
 
-def test_the_file_is_written_whole_or_not_at_all(root, tmp_path):
-    system = find_system(shutil.copytree(root / "config" / "franka_place", tmp_path / "system"))
+def test_the_file_is_written_whole_or_not_at_all(root, system):
     file = system.folder / "cameras.yaml"
     before = file.read_text()
     with pytest.raises(BidError, match="quaternion"):

@@ -26,11 +26,6 @@ def comments(text: str) -> list[str]:
     return [line.split("#", 1)[1].strip() for line in text.splitlines() if "#" in line]
 
 
-@pytest.fixture
-def system(root, tmp_path):
-    return find_system(shutil.copytree(root / "config" / "franka_place", tmp_path / "system"))
-
-
 @pytest.mark.parametrize("name", ["franka_place", "ur5_pick", "joints/franka_place", "new/ros"])
 def test_every_shipped_task_keeps_its_other_words(root, name, tmp_path):
     text = (root / "config" / name / "task.yaml").read_text()

@@ -39,11 +39,6 @@ WORKSPACE = [[0.35, -0.25, 0.08], [0.65, 0.25, 0.5]]
 START = [[0.42, -0.1, 0.3], [0.52, 0.1, 0.38]]
 
 
-@pytest.fixture
-def folder(root, tmp_path):
-    return shutil.copytree(root / "config" / "franka_place", tmp_path / "system")
-
-
 class Person:
     """Answers the questions of the command.
 

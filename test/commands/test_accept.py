@@ -18,16 +18,10 @@ from bid_ros.commands.accept_stops import STOPS, node_process, stop_problems
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import ARM_STATUS
 from bid_ros.recording.reader import BagReader
-from bid_ros.system.folder import find_system
 from bid_ros.system.run import RunArguments
 from bid_ros.system.stages import STAGES, read_record
 
 STOPPED = {"reason": "the cable", "noticed_s": 0.1, "speed": 0.05, "rest_s": 0.3, "way_mm": 4.0}
-
-
-@pytest.fixture
-def system(root, tmp_path):
-    return find_system(shutil.copytree(root / "config" / "franka_place", tmp_path / "system"))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 
 import pytest
 from recording.conftest import kit, make_run, set_pose, task  # noqa: F401
@@ -18,11 +17,6 @@ from bid_ros.system.run import RunArguments
 from bid_ros.system.stages import FILE, STAGES, note_stage, read_record
 
 ROBOT = "172.16.0.2"
-
-
-@pytest.fixture
-def system(root, tmp_path):
-    return find_system(shutil.copytree(root / "config" / "franka_place", tmp_path / "system"))
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from curation.conftest import files, indices
 from fork_server import fork_server
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.curation.catalog import episodes_of, find_bags
+from bid_ros.curation.catalog import find_bags
 from bid_ros.curation.edit import merge, split, trim
 from bid_ros.curation.trash import delete, restore
-from bid_ros.recording.reader import BagReader
 
 PROGRAM = str(Path(__file__).with_name("killed_edit.py"))
 KILLED = -9
@@ -22,15 +22,6 @@ MOST_STEPS = 60
 @pytest.fixture
 def bag(make_run, tmp_path):
     return make_run(episodes=3, seconds=0.2).write(tmp_path / "work" / "bag")
-
-
-def files(bag):
-    return {path.name: path.read_bytes() for path in bag.iterdir()}
-
-
-def indices(bag):
-    with BagReader(bag) as reader:
-        return [item.episode.index for item in episodes_of(reader)]
 
 
 def after_each_kill(tmp_path, kind, bag, out):

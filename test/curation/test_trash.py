@@ -1,23 +1,14 @@
 import pytest
+from curation.conftest import files, indices
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.curation.catalog import episodes_of, find_bags
+from bid_ros.curation.catalog import find_bags
 from bid_ros.curation.trash import TRASH, delete, restore, trashed
-from bid_ros.recording.reader import BagReader
 
 
 @pytest.fixture
 def bag(make_run, tmp_path):
     return make_run(episodes=3, seconds=0.5).write(tmp_path / "bag")
-
-
-def indices(bag):
-    with BagReader(bag) as reader:
-        return [item.episode.index for item in episodes_of(reader)]
-
-
-def files(bag):
-    return {path.name: path.read_bytes() for path in bag.iterdir()}
 
 
 def test_what_is_deleted_comes_back_step_by_step_byte_by_byte(bag, tmp_path):

@@ -32,6 +32,11 @@ def golden(tmp_path_factory):
     return unpacked
 
 
+def same_weights(one: torch.nn.Module, other: torch.nn.Module) -> bool:
+    first, second = one.state_dict(), other.state_dict()
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
 def task_for(policy, **changes) -> Task:
     """Return a task that observes and commands what an imported policy does, under the policy's own names."""
     observation = [

@@ -42,6 +42,14 @@ def newest_arm_pid() -> Callable[[], int]:
     return lambda: _ARM_PROCESSES[-1].pid
 
 
+def running(pid: int) -> bool:
+    """Whether a process runs; one that has ended and that nobody has asked for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class Server:
     """A simulated robot in its own process, which a test may freeze, kill or give a command of the pendant."""
 

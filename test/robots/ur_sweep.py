@@ -39,6 +39,29 @@ def wait_until(condition, limit_s, what):
         time.sleep(0.002)
 
 
+def stream(arm, velocity, seconds, start=None, gaps=None):
+    """Stream a steady motion at ``velocity`` m/s from ``start`` or from where the arm is, ramped up in 0.2 s.
+
+    ``gaps`` takes the times from one set-point to the next one, s.
+    """
+    state = arm.state()
+    place = state.tool_position.copy() if start is None else start.copy()
+    begin = due = last = time.monotonic()
+    while time.monotonic() < begin + seconds:
+        now = np.asarray(velocity) * min((time.monotonic() - begin) / 0.2, 1.0)
+        place += now * PERIOD_S
+        if gaps is not None:
+            gaps.append(time.monotonic() - last)
+        last = time.monotonic()
+        arm.command(Setpoint(place, state.tool_quaternion, now, np.zeros(3)))
+        due += PERIOD_S
+        time.sleep(max(0.0, due - time.monotonic()))
+
+
+def at_rest(arm):
+    return np.abs(arm.state().joint_velocities).max() < 0.01
+
+
 class Sweep:
     """Streams set-points that swing along y at a steady pace, as the arm node would, until the arm refuses.
 

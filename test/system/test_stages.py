@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 from tiny_bundle import make_tiny_bundle
@@ -11,23 +10,12 @@ from tiny_bundle import make_tiny_bundle
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
 from bid_ros.system.description import describe
-from bid_ros.system.folder import find_system
 from bid_ros.system.new import new_system
 from bid_ros.system.run import RunArguments
 from bid_ros.system.stages import FILE, STAGES, check_stages, note_stage, read_record, stage_number
 
 ROBOT = "172.16.0.2"
 GOOD = {"passed": True, "problems": []}
-
-
-@pytest.fixture
-def folder(root, tmp_path):
-    return shutil.copytree(root / "config" / "franka_place", tmp_path / "system")
-
-
-@pytest.fixture
-def system(folder):
-    return find_system(folder)
 
 
 def passed(system, count, address=ROBOT, driver="policy"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from importing.conftest import same_weights
 from torch import nn
 
 from bid_ros.core.errors import BidError
@@ -15,11 +16,6 @@ def read(path, **options):
     return read_policy(str(path), ImportOptions(**options))
 
 
-def same(one, other):
-    first, second = one.state_dict(), other.state_dict()
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
-
-
 def lowdim(layout, path, network, policy, **changes):
     tensors = layout.published(network) | layout.normaliser(layout.NORMALISER)
     return layout.write(path, {**policy, **changes}, tensors)
@@ -27,7 +23,7 @@ def lowdim(layout, path, network, policy, **changes):
 
 def test_a_u_net_on_numbers_alone(layout, tmp_path):
     policy = read(lowdim(layout, tmp_path / "policy.ckpt", layout.unet(), layout.UNET_LOWDIM))
-    assert same(policy.denoiser, layout.unet())
+    assert same_weights(policy.denoiser, layout.unet())
     assert [(item.name, item.shape) for item in policy.features] == [("obs", (3,))]
     assert (policy.observation_steps, policy.horizon, policy.action_dim, policy.past_rows) == (2, 8, 2, 1)
     settings = policy.settings
@@ -55,7 +51,7 @@ def test_a_transformer_computes_what_layers_of_pytorch_do(layout, tmp_path, cond
     network = layout.transformer(0, condition_layers, causal)
     model = {**layout.TRANSFORMER_LOWDIM["model"], "n_cond_layers": condition_layers, "causal_attn": causal}
     policy = read(lowdim(layout, tmp_path / "policy.ckpt", network, layout.TRANSFORMER_LOWDIM, model=model))
-    assert same(policy.denoiser, network)
+    assert same_weights(policy.denoiser, network)
     torch.manual_seed(1)
     sample, condition, step = torch.randn(3, 8, 2), torch.randn(1, 6), torch.tensor([7])
     with torch.no_grad():
@@ -96,7 +92,7 @@ def test_masks_and_empty_parameters_are_no_weights(layout, tmp_path):
         "mask_generator._dummy_variable": torch.empty(0),
     }
     path = layout.write(tmp_path / "policy.ckpt", layout.TRANSFORMER_LOWDIM, tensors | more)
-    assert same(read(path).denoiser, layout.transformer())
+    assert same_weights(read(path).denoiser, layout.transformer())
 
 
 def change(policy, name, value):

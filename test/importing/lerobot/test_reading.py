@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from importing.conftest import same_weights
 from safetensors.torch import load_file, save_file
 
 from bid_ros.core.errors import BidError
@@ -19,15 +20,10 @@ def read(path, **options):
     return read_policy(str(path), ImportOptions(**options))
 
 
-def equal(one, other):
-    first, second = one.state_dict(), other.state_dict()
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
-
-
 def test_both_layouts_say_the_same(kit, tmp_path):
     new = read(kit.write_lerobot(tmp_path / "new"))
     old = read(kit.write_lerobot(tmp_path / "old", "buffers"))
-    assert equal(new.denoiser, old.denoiser)
+    assert same_weights(new.denoiser, old.denoiser)
     for one, other in (
         (new.action, old.action),
         *((new.observation[key], old.observation[key]) for key in new.observation),
@@ -43,7 +39,7 @@ def test_a_folder_of_a_checkpoint_and_a_compiled_network_are_read(kit, tmp_path)
         return {name.replace("unet.", "unet._orig_mod."): value for name, value in tensors.items()}
 
     kit.write_lerobot(tmp_path / "last" / "pretrained_model", tensors=compiled)
-    assert equal(read(tmp_path / "last").denoiser, read(kit.write_lerobot(tmp_path / "plain")).denoiser)
+    assert same_weights(read(tmp_path / "last").denoiser, read(kit.write_lerobot(tmp_path / "plain")).denoiser)
 
 
 def test_a_whole_training_suggests_its_last_checkpoint(kit, tmp_path):
@@ -86,7 +82,7 @@ def test_tensors_in_several_files_are_read_by_their_index(kit, tmp_path):
         save_file({name: value for name, value in tensors.items() if places[name] == file}, folder / file)
     index = folder / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": places}))
-    assert equal(read(folder).denoiser, read(whole).denoiser)
+    assert same_weights(read(folder).denoiser, read(whole).denoiser)
     for content, message in (
         ({"weight_map": {**places, "more": "model-00001-of-00002.safetensors"}}, "00001-of-00002.* lacks .*'more'"),
         ({"weight_map": {**places, "more": "other.safetensors"}}, "other.safetensors is missing"),

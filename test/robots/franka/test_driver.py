@@ -3,11 +3,11 @@
 import os
 import signal
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from real_time import wait_until
+from robots.conftest import running
 from robots.franka.swinging import connected, swing
 
 from bid_ros.core.errors import ArmError
@@ -16,13 +16,6 @@ from bid_ros.robots.franka.hand import unready
 from bid_ros.robots.registry import build_arm
 
 OWNER = "franka/swinging.py"
-
-
-def running(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from pathlib import Path
 
 import numpy as np
 import pytest
 from real_time import HoldUps, wait_until
-from robots.ur_sweep import OF_TWIN, PERIOD_S, ur
+from robots.conftest import running
+from robots.ur_sweep import OF_TWIN, at_rest, stream, ur
 from ur_twin import free_address
 
 from bid_ros.control.setpoint import Setpoint
@@ -37,29 +37,6 @@ def arm(robot):
     built.move_to_joints(INITIAL_Q, Dynamics(1.0, 1.0, 1.0))
     yield built
     built.close()
-
-
-def stream(arm, velocity, seconds, start=None, gaps=None):
-    """Stream a steady motion at ``velocity`` m/s from ``start`` or from where the arm is, ramped up in 0.2 s.
-
-    ``gaps`` takes the times from one set-point to the next one, s.
-    """
-    state = arm.state()
-    place = state.tool_position.copy() if start is None else start.copy()
-    begin = due = last = time.monotonic()
-    while time.monotonic() < begin + seconds:
-        now = np.asarray(velocity) * min((time.monotonic() - begin) / 0.2, 1.0)
-        place += now * PERIOD_S
-        if gaps is not None:
-            gaps.append(time.monotonic() - last)
-        last = time.monotonic()
-        arm.command(Setpoint(place, state.tool_quaternion, now, ZERO))
-        due += PERIOD_S
-        time.sleep(max(0.0, due - time.monotonic()))
-
-
-def at_rest(arm):
-    return np.abs(arm.state().joint_velocities).max() < 0.01
 
 
 def periods(arm, tries=3):
@@ -283,13 +260,6 @@ def test_garbage_from_the_robots_port_is_one_sentence_and_no_crash(seeds):
 
     with ThreadPoolExecutor(len(seeds)) as threads:
         assert not [words for words in threads.map(said, seeds) if "\n" in words]
-
-
-def running(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_an_owner_that_is_killed_while_it_connects_leaves_no_process(owners):

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from robots.ur_sweep import wait_until
+from robots.ur_sweep import at_rest, wait_until
 
 from bid_ros.control.setpoint import JointSetpoint
 from bid_ros.control.spatial import Pose
@@ -134,10 +134,6 @@ def turn(arm, rate, seconds, joint=0):
         arm.command_joints(JointSetpoint(place.copy(), still.copy()))
         due += PERIOD_S
         time.sleep(max(0.0, due - time.monotonic()))
-
-
-def at_rest(arm):
-    return np.abs(arm.state().joint_velocities).max() < 0.01
 
 
 def test_a_protective_stop_ends_as_it_does_for_the_tool(arm, robot):

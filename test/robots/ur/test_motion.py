@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from robots.ur_sweep import PERIOD_S, STATE_TIMEOUT_S, ur, wait_until
+from robots.ur_sweep import PERIOD_S, STATE_TIMEOUT_S, at_rest, stream, ur, wait_until
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
@@ -24,23 +24,6 @@ def arm(robot):
     built.connect()
     yield built
     built.close()
-
-
-def stream(arm, velocity, seconds, start=None):
-    """Stream a steady motion at ``velocity`` m/s from ``start`` or from where the arm is, ramped up in 0.2 s."""
-    state = arm.state()
-    place = state.tool_position.copy() if start is None else start.copy()
-    begin = due = time.monotonic()
-    while time.monotonic() < begin + seconds:
-        now = np.asarray(velocity) * min((time.monotonic() - begin) / 0.2, 1.0)
-        place += now * PERIOD_S
-        arm.command(Setpoint(place, state.tool_quaternion, now, ZERO))
-        due += PERIOD_S
-        time.sleep(max(0.0, due - time.monotonic()))
-
-
-def at_rest(arm):
-    return np.abs(arm.state().joint_velocities).max() < 0.01
 
 
 def test_a_protective_stop_in_motion_is_reported_latched_and_released_by_a_person(arm, robot):
