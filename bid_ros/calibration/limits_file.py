@@ -61,7 +61,7 @@ def _edited(text: str, wanted: dict[str, Any], limits: MeasuredLimits, parts: Se
     """Return the changed text, and change ``wanted``, what the text holds, likewise."""
     if WORKSPACE in parts:
         box = {"workspace_min": [*limits.workspace.low], "workspace_max": [*limits.workspace.high]}
-        text = with_fields(text, _mapping(_root(text), "limits"), box)
+        text = with_fields(text, _limits(text), box)
         wanted["limits"].update(box)
     if START in parts and limits.start is not None:
         start = {"tool_min": [*limits.start.low], "tool_max": [*limits.start.high]}
@@ -76,7 +76,7 @@ def _edited(text: str, wanted: dict[str, Any], limits: MeasuredLimits, parts: Se
 
 
 def _with_table(text: str, table: TablePlane) -> str:
-    limits = _mapping(_root(text), "limits")
+    limits = _limits(text)
     places = value_of(limits, "keep_out")
     if not isinstance(places, yaml.SequenceNode):
         return with_fields(text, limits, {"keep_out": [_item(table)]})
@@ -110,8 +110,8 @@ def _root(text: str) -> yaml.MappingNode:
     return root
 
 
-def _mapping(root: yaml.MappingNode, name: str) -> yaml.MappingNode:
-    found = value_of(root, name)
+def _limits(text: str) -> yaml.MappingNode:
+    found = value_of(_root(text), "limits")
     if not isinstance(found, yaml.MappingNode):
-        raise CalibrationError(f"{FILE}: {name} is written in a way that cannot be edited; write it plainly")
+        raise CalibrationError(f"{FILE}: limits is written in a way that cannot be edited; write it plainly")
     return found

@@ -12,18 +12,18 @@ from bid_ros.sim.mjcf import NO_BITS, add_sky, geom, look, part, text
 
 CAMERA: Final = "studio"
 LARGEST: Final = 1920  # px, of a picture's longer side
+FOVY: Final = 30.0  # degrees, vertical field of view
 FLOOR_Z: Final = -0.75  # m; the table's top is 0
 
 _TILES: Final = {"rgb1": "0.78 0.80 0.82", "rgb2": "0.72 0.74 0.77", "markrgb": "0.65 0.67 0.70"}
 
 
-def furnish_studio(scene: ET.Element, eye: Sequence[float], target: Sequence[float], fovy: float = 32.0) -> None:
+def furnish_studio(scene: ET.Element, eye: Sequence[float], target: Sequence[float]) -> None:
     """Add light with shadows, a floor under the table, a sky and a camera to a scene with its robot and its task.
 
     Args:
         scene: the ``mujoco`` element, without a ``visual`` part.
         eye, target: ``(3,)`` m, where the camera stands and what it looks at, world frame.
-        fovy: vertical field of view, degrees.
     """
     visual = ET.SubElement(scene, "visual")
     ET.SubElement(visual, "headlight", ambient="0.32 0.32 0.33", diffuse="0.18 0.18 0.18", specular="0 0 0")
@@ -50,7 +50,7 @@ def furnish_studio(scene: ET.Element, eye: Sequence[float], target: Sequence[flo
         direction = text([goal - start for goal, start in zip(target, position, strict=True)])
         shine = {"diffuse": text([strength] * 3), "specular": text([0.35 * strength] * 3), "castshadow": shadow}
         ET.SubElement(worldbody, "light", shine, name=name, pos=text(position), dir=direction, directional="true")
-    lens = {"name": CAMERA, "mode": "fixed", "fovy": str(fovy)}
+    lens = {"name": CAMERA, "mode": "fixed", "fovy": str(FOVY)}
     ET.SubElement(worldbody, "camera", lens, pos=text(eye), xyaxes=look(eye, target))
 
 

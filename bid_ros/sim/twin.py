@@ -143,7 +143,9 @@ class SceneTwin:
         harms: what a person can do to the robot, by its name in :data:`bid_ros.core.topics.TWIN_HARMS`; any thread may.
     """
 
-    _world: World  # there from the start of the twin on
+    # There from the start of the twin on: the world, and MuJoCo's data.
+    _world: World
+    _data: Any
     harms: Mapping[str, Callable[[], None]] = MappingProxyType({})
 
     def __init__(self, scene: TwinScene, loop: StepLoop) -> None:
@@ -168,6 +170,10 @@ class SceneTwin:
     def start_path(self) -> None:
         """Let what moves in the scene begin to move; raises ArmError if the twin does not run."""
         self._loop.call(lambda: self._world.start_path())
+
+    def scene_state(self) -> SceneState:
+        """Return the state between two steps; raises ArmError if the twin does not run."""
+        return self._loop.call(lambda: SceneState.of(self._data))
 
     def ground_truth(self) -> Truth:
         """Return where everything is, between two steps; raises ArmError if the twin does not run."""

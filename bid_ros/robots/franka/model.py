@@ -71,7 +71,7 @@ def picture_model(scene: TwinScene) -> mujoco.MjModel:
     simulator = _simulator()
     simulator.scene.remove(part(simulator.scene, "visual"))
     scene.furnish(simulator.scene, _body(simulator.worldbody, "hand"))
-    furnish_studio(simulator.scene, (1.65, -1.05, 0.75), (0.34, 0.0, 0.31), 30.0)
+    furnish_studio(simulator.scene, (1.65, -1.05, 0.75), (0.34, 0.0, 0.31))
     return mujoco.MjModel.from_xml_string(ET.tostring(simulator.scene, encoding="unicode"))
 
 

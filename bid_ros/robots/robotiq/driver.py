@@ -177,14 +177,14 @@ class RobotiqGripper:
 
     def _activate(self) -> None:
         self.set(ACT=0)
-        self._await("STA", 0, "reset")
+        self._await(0, "reset")
         self.set(ACT=1)
-        self._await("STA", ACTIVE, "activated")
+        self._await(ACTIVE, "activated")
         self.check()
 
-    def _await(self, name: str, value: int, what: str) -> None:
+    def _await(self, status: int, what: str) -> None:
         end = time.monotonic() + self._config.activation_timeout_s
-        while self.get(name) != value:
+        while self.get("STA") != status:
             if time.monotonic() > end:
                 limit = self._config.activation_timeout_s
                 raise ArmError(f"{self._where} was not {what} within {limit:g} s: check what blocks its fingers")

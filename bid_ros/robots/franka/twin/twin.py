@@ -4,7 +4,7 @@ from bid_ros.robots.franka.model import build_simulator
 from bid_ros.robots.franka.twin.controller import STEP_NS, FrankaController
 from bid_ros.robots.franka.twin.watchdog import SHARED
 from bid_ros.sim.loop import StepLoop
-from bid_ros.sim.twin import SceneState, SceneTwin, TwinScene
+from bid_ros.sim.twin import SceneTwin, TwinScene
 
 
 class FrankaTwin(SceneTwin):
@@ -40,17 +40,14 @@ class FrankaTwin(SceneTwin):
             ArmError: if none of the addresses is free, or one is not of this computer alone.
         """
         self.controller.start()
-        self._world = self._scene.world(self._simulator.model, self._simulator.data)
+        self._data = self._simulator.data
+        self._world = self._scene.world(self._simulator.model, self._data)
         self._loop.start()
 
     def stop(self) -> None:
         """End the physics and close the server; calling it again does nothing."""
         self._loop.stop()
         self.controller.close()
-
-    def scene_state(self) -> SceneState:
-        """Return the state between two steps; raises ArmError if the twin does not run."""
-        return self._loop.call(lambda: SceneState.of(self._simulator.data))
 
     def statistics(self) -> dict[str, float]:
         """Return how well real time is kept, and how near the client came to a reflex.

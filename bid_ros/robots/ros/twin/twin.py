@@ -11,7 +11,7 @@ from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
 from bid_ros.sim.loop import StepLoop
-from bid_ros.sim.twin import SceneState, SceneTwin, TwinScene
+from bid_ros.sim.twin import SceneTwin, TwinScene
 
 
 class RosTwin(SceneTwin):
@@ -61,14 +61,6 @@ class RosTwin(SceneTwin):
         """End the physics and the topics; calling it again does nothing."""
         self._loop.stop()
         self._bus.close()
-
-    def scene_state(self) -> SceneState:
-        """Return the state between two steps; raises ArmError if the twin does not run."""
-        return self._loop.call(lambda: SceneState.of(self._data))
-
-    def switch(self, controller: str) -> None:
-        """Activate a joint controller, or with an empty name none; ArmError if the twin does not run."""
-        self._loop.call(lambda: self.robot.switch(controller))
 
     def _before_step(self) -> None:
         self._fingers.step(self._model.opt.timestep)

@@ -180,7 +180,7 @@ def picture_model(scene: TwinScene) -> mujoco.MjModel:
     for name, ends, radius, colour in _OUTLINES:
         shell = {"fromto": ends, "size": str(radius), "rgba": colour}
         geom(part(worldbody, f".//body[@name='{name}']"), "cylinder", **shell, **NO_BITS)
-    furnish_studio(found, (1.65, -1.05, 0.75), (0.34, 0.0, 0.24), 30.0)
+    furnish_studio(found, (1.65, -1.05, 0.75), (0.34, 0.0, 0.24))
     return compile_scene(found)
 
 

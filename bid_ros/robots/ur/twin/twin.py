@@ -10,7 +10,7 @@ from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.controller import UrController
 from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
-from bid_ros.sim.twin import SceneState, SceneTwin, TwinScene
+from bid_ros.sim.twin import SceneTwin, TwinScene
 
 
 class UrTwin(SceneTwin):
@@ -58,10 +58,6 @@ class UrTwin(SceneTwin):
     def stop(self) -> None:
         """End the physics and close every connection; calling it again does nothing."""
         self.controller.stop()
-
-    def scene_state(self) -> SceneState:
-        """Return the state between two steps; raises ArmError if the twin does not run."""
-        return self._loop.call(lambda: SceneState.of(self._data))
 
     def statistics(self) -> dict[str, float]:
         """Return how well real time is kept, as the controller's statistics say it."""
