@@ -17,6 +17,7 @@ from bid_ros.commands.stage import ask, run_stage
 from bid_ros.commands.up import start
 from bid_ros.core.errors import BidError
 from bid_ros.core.files import replace_text
+from bid_ros.recording.events import read_run
 from bid_ros.recording.provenance import hardware, installed_version, software
 from bid_ros.robots.registry import ROBOTS, load_arm_config
 from bid_ros.system.folder import System, find_system
@@ -144,9 +145,8 @@ def _stages(
         result = dict(stage_results(system, arguments.robot_ip)[-1])
         if (bag := out / "bag").exists():
             result |= {"cameras": camera_rates(bag), "margins": margins_report(read_margins(bag))}
-        if (out / "run.json").exists():
-            told = json.loads((out / "run.json").read_text())
-            result |= {name: told[name] for name in ("decisions", "missed", "decision_ms") if name in told}
+        told = read_run(out) or {}
+        result |= {name: told[name] for name in ("decisions", "missed", "decision_ms") if name in told}
         yield result
         if status:
             return

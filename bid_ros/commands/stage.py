@@ -4,7 +4,6 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.core.errors import BidError
+from bid_ros.recording.events import read_run
 from bid_ros.system.folder import POLICY, System
 from bid_ros.system.run import RunArguments
 from bid_ros.system.stages import ROUND, STAGES, limits_hash, note_stage, stage_number, stage_text
@@ -61,7 +61,7 @@ def run_stage(
         measured(out, number, system) if (out / "bag").exists() else {"problems": ["there is no recording"]}
     )
     problems = result["problems"]
-    run = _run(out)
+    run = read_run(out)
     if (reason := _reason(run)) or status:
         problems.append(f"the run ended with status {status}: {reason or 'see the logs'}")
     if given.driver != POLICY and _unended(run):  # a policy may hover until its time is over
@@ -162,13 +162,6 @@ def _told(number: int, result: dict[str, Any]) -> str:
         return "\n".join([*lines, f"stage {number} is not passed; mend this, and do it again: --stage {number}"])
     after = f"stage {number + 1} may follow: --stage next" if number < len(STAGES) else "full speed is allowed"
     return "\n".join([*lines, f"stage {number} is passed; {after}"])
-
-
-def _run(out: Path) -> dict[str, Any] | None:
-    """Return what ``run.json`` says of the run; None: there is none, or a damaged one."""
-    with suppress(OSError, ValueError):
-        return dict(json.loads((out / "run.json").read_text()))
-    return None
 
 
 def _reason(run: Mapping[str, Any] | None) -> str:

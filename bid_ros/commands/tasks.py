@@ -1,6 +1,5 @@
 """The task of a verb: the one that ``--task`` names, or else the one that its input was made for."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
+from bid_ros.recording.events import read_run
 from bid_ros.system.folder import shipped_systems
 from bid_ros.tasks.base import TaskDescriptor
 
@@ -90,11 +90,7 @@ def moving_in(runs: Sequence[Path]) -> str:
 
 def recorded(bag: Path) -> dict[str, Any]:
     """Return the content of the ``run.json`` beside a bag; empty if it is missing or cannot be read."""
-    try:
-        content = json.loads((bag.parent / "run.json").read_text())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
+    return read_run(bag.parent) or {}
 
 
 def _said(content: Mapping[str, Any]) -> str:

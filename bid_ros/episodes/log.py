@@ -18,7 +18,7 @@ from bid_ros.episodes.causes import outcome_of_end
 from bid_ros.episodes.comparison import wilson_interval
 from bid_ros.episodes.pauses import Pauses
 from bid_ros.episodes.stops import Stops
-from bid_ros.recording.events import FILE, append_event, told_head
+from bid_ros.recording.events import FILE, RUN, append_event, read_run, told_head
 from bid_ros.system.ended import read_end
 
 _DIGITS: Final = 3
@@ -221,18 +221,14 @@ def end_run(out: Path) -> None:
 
     Nothing is changed if nobody ended the run, or if its ``run.json`` says it already. One that cannot be read stays.
     """
-    ended, path = read_end(out), out / "run.json"
+    ended, run = read_end(out), read_run(out)
     if ended is None:
         return
-    try:
-        run = json.loads(path.read_text())
-    except (OSError, ValueError):
-        run = None
     if run is None or run.get("ended") is None:
         named = _named(outcome_of_end(ended)) or {}
         told = _end_events(out, named)
         if run is not None:
-            replace_text(path, json.dumps({**run, "ended": named, **told}, indent=2) + "\n")
+            replace_text(out / RUN, json.dumps({**run, "ended": named, **told}, indent=2) + "\n")
 
 
 def _end_events(out: Path, named: Mapping[str, str]) -> dict[str, Any]:

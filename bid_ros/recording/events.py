@@ -120,12 +120,18 @@ def check_events(folder: Path) -> str:
     return "" if said is None else _against(said, hashes)
 
 
+def read_run(folder: Path) -> dict[str, Any] | None:
+    """Return what ``run.json`` in the folder of a run says; None: there is none, or a damaged one."""
+    try:
+        content = json.loads((folder / RUN).read_text())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
 def _told(folder: Path) -> Mapping[str, Any] | None:
     """Return what ``run.json`` says of the events; None if it says nothing."""
-    try:
-        said = json.loads((folder / RUN).read_text()).get("events")
-    except (OSError, ValueError, AttributeError):
-        return None
+    said = (read_run(folder) or {}).get("events")
     return said if isinstance(said, dict) else None
 
 

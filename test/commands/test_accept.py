@@ -46,6 +46,17 @@ def play(make_run):  # noqa: F811
     return start
 
 
+def test_a_run_that_is_cut_off_is_a_problem_of_its_stage(system, play, tmp_path):
+    def cut_off(given, arguments):
+        status = play(given, arguments)
+        Path(arguments.out, "run.json").write_text('{"decisions": 2')
+        return status
+
+    accept(system, RunArguments(out=str(tmp_path / "acceptance")), cut_off)
+    (stage,) = json.loads((tmp_path / "acceptance" / "report.json").read_text())["stages"]
+    assert "there is no run.json" in stage["problems"][-1] and "decisions" not in stage
+
+
 def test_what_was_measured_until_a_stage_is_not_passed_is_in_the_folder(system, play, tmp_path, capsys):
     out = tmp_path / "acceptance"
     accept(system, RunArguments(out=str(out)), play)

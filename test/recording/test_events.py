@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from bid_ros.recording.events import FILE, FIRST, RUN, EventLog, append_event, check_events, told_head
+from bid_ros.recording.events import FILE, FIRST, RUN, EventLog, append_event, check_events, read_run, told_head
 
 
 def written(folder, count=5):
@@ -109,3 +109,10 @@ def test_a_full_disk_leaves_no_part_of_a_line(tmp_path):
     log.write("stop", rule="speed")
     log.close()
     assert check_events(tmp_path) == "" and log.head[0] == 2
+
+
+@pytest.mark.parametrize(("content", "said"), [('{"seed": 3}', {"seed": 3}), ('{"seed": ', None), ("[3]", None)])
+def test_a_run_that_cannot_be_read_says_nothing(content, said, tmp_path):
+    assert read_run(tmp_path) is None
+    (tmp_path / RUN).write_text(content)
+    assert read_run(tmp_path) == said
