@@ -49,6 +49,9 @@ Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Vector3 = Annotated[tuple[float, float, float], list_of(3)]
+Reach = Annotated[float, Field(ge=-1, le=1)]
+ToolPlace = Annotated[tuple[Reach, Reach, Reach], list_of(3, minimum=-1, maximum=1)]
+"""Of a tool or a load, m: what is farther from its flange is in another unit."""
 Quaternion = Annotated[tuple[float, float, float, float], AfterValidator(_unit), list_of(4)]
 AS_WRITTEN: Final = WrapValidator(_as_written)
 """Of a number that goes into a hash: a whole one stays whole, so ``10`` and ``10.0`` are told apart as in the file."""

@@ -52,6 +52,14 @@ class GripperThresholds:
                 "valid is close_below < open_above"
             )
 
+    def check_reached(self, open_width: float) -> None:
+        """Raise ArmError if no opening up to ``open_width``, m, means open: the gripper would close and stay closed."""
+        if self.open_above > open_width:
+            raise ArmError(
+                f"gripper_thresholds: open_above is {self.open_above:g} m, and the gripper opens to {open_width:g} m; "
+                "valid is up to that"
+            )
+
     def wants_open(self, width: float, before: bool | None) -> bool | None:
         """Return whether ``width`` means open; ``before`` if it lies between the thresholds."""
         if width >= self.open_above:

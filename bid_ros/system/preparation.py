@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from bid_ros.core.errors import ArmError, BidError
 from bid_ros.core.lock import check_unlocked, lock_folder
-from bid_ros.core.task import load_task
+from bid_ros.core.task import Task, load_task
 from bid_ros.recording.events import FILE as EVENTS
+from bid_ros.robots.gripper import GripperThresholds
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.description import NodeSpec
 from bid_ros.system.folder import POLICY
@@ -95,7 +96,7 @@ def _check_gradient(decoder: str, bundle: "Bundle", runtime: str) -> None:
 
 
 def check_gripper(specs: Iterable[NodeSpec]) -> None:
-    """Raise ArmError if the task commands a gripper and the robot has none."""
+    """Raise ArmError if the task commands a gripper and the robot has none, or one that would never open or close."""
     for spec in specs:
         if spec.name == ARM:
             wanted = spec.parameters
@@ -106,6 +107,19 @@ def check_gripper(specs: Iterable[NodeSpec]) -> None:
                     f"task '{task.name}' commands a gripper, and the robot of {path} has none; valid is `gripper` in "
                     f"that file, or a task without it"
                 )
+            if task.columns("gripper") is not None:
+                _check_openings(task, getattr(config, "gripper_thresholds", None), path)
+
+
+def _check_openings(task: Task, thresholds: GripperThresholds | None, path: str) -> None:
+    """Raise ArmError if no opening that the task allows means open, or closed, to the robot of a file."""
+    low, high = task.limits.gripper_min, task.limits.gripper_max
+    if thresholds is not None and not (low <= thresholds.close_below and thresholds.open_above <= high):
+        raise ArmError(
+            f"task '{task.name}' commands openings from {low:g} to {high:g} m, and the gripper of {path} closes below "
+            f"{thresholds.close_below:g} and opens above {thresholds.open_above:g} m; valid are gripper_min and "
+            "gripper_max with both of these between them"
+        )
 
 
 def _set_aside(out: Path) -> None:

@@ -59,6 +59,17 @@ def test_the_twin_section_replaces_fields_only_in_the_twin(tmp_path):
         ("friction_coulomb: [9, 0, 0, 0, 0, 0, 0]", r"friction_coulomb\[0\] is 9; valid is a number from 0 to 1"),
         ("gripper_thresholds: {close_below: 0.06, open_above: 0.05}", "close_below < open_above"),
         ("payload_mass: .nan", "payload_mass is nan"),
+        ("tool_offset: [0, 0, 170]", r"tool_offset\[2\] is 170; valid is a number from -1 to 1"),
+        ("payload_center: [0, 0, 60]", r"payload_center\[2\] is 60; valid is a number from -1 to 1"),
+        ("home: [0, -45, 0, -135, 0, 90, 45]", r"home\[1\] is -45; valid is a number from -6\.3 to 6\.3"),
+        (
+            "payload_inertia: [900, 0, 0, 0, 900, 0, 0, 0, 900]",
+            r"payload_inertia\[0\] is 900; valid is a number from -1",
+        ),
+        (
+            "gripper_open_width: 0.05",
+            r"open_above is 0\.06 m, and the gripper opens to 0\.05 m; valid is up to that",
+        ),
         ("- a list", "valid is a mapping"),
         ("{", "not valid YAML"),
     ],
@@ -95,6 +106,9 @@ def test_a_ur_may_have_no_gripper_or_one_at_another_address(tmp_path):
         ("gripper: {force: 3.0}", r"gripper\.force is 3\.0; valid is a number from 20 to 235"),
         ("gripper: yes", "gripper is True; valid is a mapping"),
         ("rate_hz: 1000", "rate_hz is 1000; valid is one of 0, 125, 500"),
+        ("tool_offset: [0, 0, 170]", r"tool_offset\[2\] is 170; valid is a number from -1 to 1"),
+        ("payload_center: [0, 0, 58]", r"payload_center\[2\] is 58; valid is a number from -1 to 1"),
+        ("gripper: {open_width: 0.05}", r"open_above is 0\.06 m, and the gripper opens to 0\.05 m"),
         ("twin: {gain: 5000.0}", r"gain is 5000\.0; valid is a number from 100 to 2000"),
     ],
 )

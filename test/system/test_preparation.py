@@ -125,6 +125,20 @@ def test_a_task_that_commands_a_gripper_needs_one(tmp_path):
         prepare(specs, tmp_path / "out")
 
 
+@pytest.mark.parametrize("limits", [{"gripper_max": 0.05}, {"gripper_min": 0.04}])
+def test_a_task_whose_openings_would_never_open_or_close_the_gripper_starts_nothing(tmp_path, limits):
+    system = new_system(tmp_path / "narrow", "ros")
+    file = system.file("task.yaml")
+    content = yaml.safe_load(file.read_text())
+    file.write_text(yaml.safe_dump({**content, "limits": content["limits"] | limits}))
+    specs = [spec for spec in describe(find_system(tmp_path / "narrow"), RunArguments()) if spec.name == "arm"]
+    with pytest.raises(
+        BidError,
+        match=r"commands openings from .* closes below 0\.03 and opens above 0\.07 m; valid are gripper_min and",
+    ):
+        prepare(specs, tmp_path / "out")
+
+
 def test_a_decoder_that_the_space_of_a_bundle_cannot_serve_starts_nothing(task, tmp_path):
     bundle = make_tiny_bundle(tmp_path / "deep", task, steps=5)
     edited = yaml.safe_load((bundle / "bundle.yaml").read_text())

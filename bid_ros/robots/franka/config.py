@@ -6,14 +6,17 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from bid_ros.core.errors import ArmError
-from bid_ros.core.settings import BY_CALLER, Quaternion, Vector3, settings
+from bid_ros.core.settings import BY_CALLER, Quaternion, ToolPlace, settings
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.gripper import GripperThresholds
 
 LEAST_DAMPING: Final = 0.5  # of franky's; with a quarter of it joints 1 and 3 of the twin swing for a second
 OPEN_WIDTH = 0.08  # m, of the Franka Hand
 HOME = (0.0, -math.pi / 4, 0.0, -3 * math.pi / 4, 0.0, math.pi / 2, math.pi / 4)
-Joints = Annotated[tuple[float, ...], Field(min_length=7, max_length=7)]
+# Rad: what is beyond a turn is in degrees.
+Joints = Annotated[tuple[Annotated[float, Field(ge=-6.3, le=6.3)], ...], Field(min_length=7, max_length=7)]
+# kg m^2, and no load of a Franka has more.
+Inertia = Annotated[tuple[Annotated[float, Field(ge=-1, le=1)], ...], Field(min_length=9, max_length=9)]
 Friction = Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(min_length=7, max_length=7)]
 
 JointStiffness = Annotated[tuple[Annotated[float, Field(ge=1, le=1000)], ...], Field(min_length=7, max_length=7)]
@@ -84,9 +87,9 @@ class FrankaConfig:
     torque_threshold: Annotated[float, Field(ge=1, le=100)] = 20.0
     force_threshold: Annotated[float, Field(ge=1, le=100)] = 20.0
     payload_mass: Annotated[float, Field(ge=0, le=3)] = 0.0
-    payload_center: Vector3 = (0.0, 0.0, 0.0)
-    payload_inertia: Annotated[tuple[float, ...], Field(min_length=9, max_length=9)] = (0.0,) * 9
-    tool_offset: Vector3 = (0.0, 0.0, 0.0)
+    payload_center: ToolPlace = (0.0, 0.0, 0.0)
+    payload_inertia: Inertia = (0.0,) * 9
+    tool_offset: ToolPlace = (0.0, 0.0, 0.0)
     tool_quaternion: Quaternion = (0.0, 0.0, 0.0, 1.0)
     gripper: bool = True
     gripper_open_width: Annotated[float, Field(ge=0.01, le=OPEN_WIDTH)] = OPEN_WIDTH
@@ -101,6 +104,7 @@ class FrankaConfig:
     def __post_init__(self) -> None:
         if not self.address:
             raise ArmError("franka: address is empty; valid is the host name or IP address of the robot or its twin")
+        self.gripper_thresholds.check_reached(self.gripper_open_width)
         damping = self.joint_damping or (math.inf,) * 7
         for number, (own, stiffness) in enumerate(zip(damping, self.joint_stiffness, strict=True), start=1):
             least = LEAST_DAMPING * 2 * math.sqrt(stiffness)

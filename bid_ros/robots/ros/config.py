@@ -1,18 +1,21 @@
 """Configuration of a robot that is driven through ROS: topics, joints, limits, gripper."""
 
+import re
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from bid_ros.core.errors import ArmError
-from bid_ros.core.settings import BY_CALLER, Positive, Quaternion, Share, Vector3, settings
+from bid_ros.core.feature import SOURCE
+from bid_ros.core.settings import BY_CALLER, Quaternion, Share, ToolPlace, settings
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.gripper import GripperThresholds
 
 MOST_JOINTS: Final = 12
 Names = Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST_JOINTS)]
-Numbers = Annotated[tuple[float, ...], Field(max_length=MOST_JOINTS)]
-Positives = Annotated[tuple[Positive, ...], Field(max_length=MOST_JOINTS)]
+# Two turns either way, and faster than arms turn: what is beyond is in degrees.
+Angles = Annotated[tuple[Annotated[float, Field(ge=-12.6, le=12.6)], ...], Field(max_length=MOST_JOINTS)]
+Speeds = Annotated[tuple[Annotated[float, Field(gt=0, le=10)], ...], Field(max_length=MOST_JOINTS)]
 JOINT_COMMANDS: Final = ("joint_trajectory", "forward_position")
 
 
@@ -106,7 +109,7 @@ class RosConfig:
     twin: Annotated[bool, BY_CALLER] = False
     base_link: str = "base_link"
     tool_link: str = "tool0"
-    tool_offset: Vector3 = (0.0, 0.0, 0.0)
+    tool_offset: ToolPlace = (0.0, 0.0, 0.0)
     tool_quaternion: Quaternion = (0.0, 0.0, 0.0, 1.0)
     urdf: str = "robot_description"
     joint_states: str = "joint_states"
@@ -122,11 +125,11 @@ class RosConfig:
     controller: str = "joint_trajectory_controller"
     activity: str = "controller_manager/activity"
     list_controllers: str = "controller_manager/list_controllers"
-    joint_min: Numbers = ()
-    joint_max: Numbers = ()
-    joint_speed: Positives = ()
+    joint_min: Angles = ()
+    joint_max: Angles = ()
+    joint_speed: Speeds = ()
     joint_acceleration: Annotated[float, Field(ge=0.1, le=100)] = 5.0
-    home: Numbers = ()
+    home: Angles = ()
     dynamics: Dynamics = Dynamics(0.1, 0.1, 1.0)
     ahead_s: Annotated[float, Field(ge=0.01, le=0.2)] = 0.04
     stamped: bool = True
@@ -155,10 +158,28 @@ class RosConfig:
         for low, high in zip(self.joint_min, self.joint_max, strict=bool(self.joint_min and self.joint_max)):
             if not low < high:
                 raise ArmError(f"ros: a joint's limits are {low} and {high}; valid is joint_min < joint_max")
+        if self.gripper:
+            self.gripper_thresholds.check_reached(self.gripper.open_width)
+        self._check_topics()
         self._check_ignored()
         base, tool = self.tool_frames
         if self.tool_pose == "tf" and base == tool:
             raise ArmError(f"ros: base and tool are both the frame '{base}'; valid are tf_base and tf_tool that differ")
+
+    def _check_topics(self) -> None:
+        """Raise ArmError for a name that is no topic's."""
+        pattern, valid = SOURCE["topic"]
+        used = ["joint_states", "command_topic"]
+        used += ["activity", "list_controllers"] if self.controller else []
+        used += ["tf", "tf_static"] if self.tool_pose == "tf" else []
+        used += ["urdf"] if self.needs_urdf and not self.urdf.endswith(".urdf") else []
+        named = {name: getattr(self, name) for name in used} | (
+            {"gripper.name": self.gripper.name} if self.gripper else {}
+        )
+        for name, topic in named.items():
+            if not re.fullmatch(pattern, topic, re.ASCII):
+                more = ", or a file that ends in .urdf" if name == "urdf" else ""
+                raise ArmError(f"ros: {name} is '{topic}'; valid is {valid}{more}")
 
     def _check_ignored(self) -> None:
         """Raise ArmError for a field that would have no effect beside the others."""

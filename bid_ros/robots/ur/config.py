@@ -7,7 +7,7 @@ from pydantic import Field
 
 from bid_ros.control.spatial import turn_between
 from bid_ros.core.errors import ArmError
-from bid_ros.core.settings import BY_CALLER, Quaternion, Vector3, settings
+from bid_ros.core.settings import BY_CALLER, Quaternion, ToolPlace, settings
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.gripper import GripperThresholds
 from bid_ros.robots.robotiq.driver import RobotiqConfig
@@ -86,8 +86,8 @@ class UrConfig:
     # Between two of its commands the robot is silent for up to 40 ms at 125 Hz.
     watchdog_hz: Annotated[float, Field(ge=5, le=20)] = 10.0
     payload_mass: Annotated[float, Field(ge=0, le=5)] = 0.0
-    payload_center: Vector3 = (0.0, 0.0, 0.0)
-    tool_offset: Vector3 = (0.0, 0.0, 0.0)
+    payload_center: ToolPlace = (0.0, 0.0, 0.0)
+    tool_offset: ToolPlace = (0.0, 0.0, 0.0)
     tool_quaternion: Quaternion = (0.0, 0.0, 0.0, 1.0)
     gripper: RobotiqConfig | None = RobotiqConfig()
     gripper_thresholds: GripperThresholds = GripperThresholds(0.045, 0.06)
@@ -109,6 +109,8 @@ class UrConfig:
     def __post_init__(self) -> None:
         if not self.address:
             raise ArmError("ur: address is empty; valid is the host name or IP address of the robot or its twin")
+        if self.gripper:
+            self.gripper_thresholds.check_reached(self.gripper.open_width)
         for low, high in zip(self.joint_min, self.joint_max, strict=True):
             if not low < high:
                 raise ArmError(f"ur: a joint's limits are {low} and {high}; valid is joint_min < joint_max")
