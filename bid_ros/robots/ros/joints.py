@@ -3,6 +3,7 @@
 A timestamp says when something was measured, by the clocks of both computers, and whether a message is news.
 """
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -21,6 +22,10 @@ CLOCKS_NS: Final = 100_000_000
 # An older stamp than the one before is no news within that time, which is the longest `state_timeout_s`. Afterwards the
 # clock of who publishes it was set back.
 SET_BACK_S: Final = 1.0
+# A joint that goes farther between two measurements was measured on two arms: no joint turns at FASTEST.
+FASTEST: Final = 12.0  # rad/s
+JUMP_RAD: Final = 0.15
+JUMP_S: Final = 1.0  # s for which a jump is told
 DEPTH: Final = 10  # messages between two looks: several publishers may share the topic
 
 
@@ -114,11 +119,12 @@ class JointReader:
         self._bus, self._topic = bus, topic
         self._lock = threading.Lock()
         self._measured: dict[str, Measured] = {}
+        self._jumped: dict[str, tuple[float, float]] = {}  # rad and steady time in s of a joint's newest jump
 
     def begin(self) -> None:
         """Begin to listen, and forget what was measured before."""
         with self._lock:
-            self._measured = {}
+            self._measured, self._jumped = {}, {}
         self._bus.listen(Channel(self._topic, "sensor_msgs/msg/JointState", "best_effort", depth=DEPTH))
 
     def look(self) -> None:
@@ -137,6 +143,25 @@ class JointReader:
         if not known:
             return f"nothing came on {where}"
         return f"{where} has no joint '{absent[0]}'; it names {', '.join(known)}"
+
+    def jumped(self, names: Sequence[str]) -> str:
+        """Return one sentence if a joint that turns was just measured where it cannot have gone; else an empty text."""
+        with self._lock:
+            now_s = time.monotonic()
+            found = [
+                (name, rad)
+                for name in names
+                for rad, at in [self._jumped.get(name, (0.0, 0.0))]
+                if rad and now_s - at < JUMP_S
+            ]
+        if not found:
+            return ""
+        name, rad = found[0]
+        where, count = self._bus.full_name(self._topic), self._bus.partners(self._topic)
+        return (
+            f"joint '{name}' jumped by {rad:.2f} rad from one message on {where} to the next; {count} nodes publish "
+            "there: valid is one that measures this joint"
+        )
 
     def known(self) -> bool:
         """Whether any joint was measured."""
@@ -159,9 +184,18 @@ class JointReader:
             if number >= len(message.position) or (before is not None and timestamp.repeats(before.timestamp)):
                 continue
             position = float(message.position[number])
+            if before is not None and (rad := _jump(position - before.position, timestamp, before.timestamp)):
+                self._jumped[name] = rad, time.monotonic()
             self._measured[name] = Measured(
                 position, _velocity(message, number, position, timestamp, before), timestamp
             )
+
+
+def _jump(way: float, now: Timestamp, before: Timestamp) -> float:
+    """Return the rad by which a joint's way is farther than it can go, whole turns aside; 0 if it can."""
+    turned = abs((way + math.pi) % (2 * math.pi) - math.pi)
+    seconds = max(now.steady_ns - before.steady_ns, now.source_ns - before.source_ns) / 1e9
+    return turned if turned > JUMP_RAD + FASTEST * max(seconds, 0.0) else 0.0
 
 
 def _velocity(message: Any, number: int, position: float, timestamp: Timestamp, before: Measured | None) -> float:

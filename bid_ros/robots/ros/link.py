@@ -174,7 +174,7 @@ class RosLink:
         if not np.isfinite(reading.joints).all():
             return f"{where} says {reading.joints.tolist()} rad of its joints; valid are finite numbers"
         lost = self._transforms.problem() if self._transforms is not None else ""
-        other = lost or self._activity.problem()
+        other = self.joints.jumped(self._config.joint_names) or lost or self._activity.problem()
         return f"{where}: {other}" if other else ""
 
     def _absent(self) -> str:

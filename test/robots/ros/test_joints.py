@@ -1,3 +1,4 @@
+import math
 import time
 
 import pytest
@@ -52,6 +53,23 @@ def test_a_stamp_that_comes_again_is_no_new_measurement(bus, reader):
     bus.publish("joint_states", joint_state(now + 0.01, {"a": 1.1}))
     reader.look()
     assert reader.of(["a"])[0].timestamp.steady_ns > first.timestamp.steady_ns
+
+
+def test_a_joint_of_two_arms_on_one_topic_is_one_sentence(bus, reader):
+    now = time.time()
+    for k in range(3):
+        bus.publish("joint_states", joint_state(now + 0.01 * k, {"a": 0.1 * k, "finger": 0.1 * k}))
+    reader.look()
+    assert reader.jumped(["a"]) == ""
+    bus.publish("joint_states", joint_state(now + 0.03, {"a": 0.3 + 2 * math.pi}))  # another turn is no jump
+    reader.look()
+    assert reader.jumped(["a"]) == ""
+    bus.publish("joint_states", joint_state(now + 0.031, {"a": 1.3, "finger": 0.9}))
+    reader.look()
+    said = "joint 'a' jumped by 1.00 rad from one message on /joint_states to the next; "
+    assert reader.jumped(["b", "a"]).startswith(said) and reader.jumped(["b"]) == ""
+    reader.begin()
+    assert reader.jumped(["a"]) == "", "a new connection begins anew"
 
 
 def test_without_velocities_they_come_from_two_positions(bus, reader):
