@@ -34,6 +34,7 @@ ACTIVE: Final = "active"
 TOPIC_TYPE: Final = "controller_manager_msgs/msg/ControllerManagerActivity"
 SERVICE_TYPE: Final = "controller_manager_msgs/srv/ListControllers"
 ASK_S: Final = 0.5  # between two questions to the service
+FOUND_S: Final = 2.0  # within which a service is found that is there
 SILENT_S: Final = 3.0  # after which an answer says nothing any more
 
 States = dict[str, str]
@@ -48,6 +49,8 @@ STILL: Final = 0.05
 class Activity:
     """Looks at the newest message of the controller manager; without any, asks its service again and again.
 
+    A forward position controller takes numbers without names. So the service is also asked once in which order.
+
     Args:
         bus: of the robot.
         config: names the controller, the topic and the service. Without a controller nobody is asked.
@@ -57,12 +60,16 @@ class Activity:
         self._bus, self._controller = bus, config.controller
         self._topic, self._service = config.activity, config.list_controllers
         self._request: Request | None = None
-        self._asked_s = self._answered_s = 0.0  # steady times
+        self._asked_s = self._answered_s = self._begun_s = 0.0  # steady times
         self._listed: States | None = None
+        forward = config.command == "forward_position"
+        self._wanted = [f"{name}/position" for name in config.joint_names] if forward else []
+        self._interfaces: list[str] | None = None  # that the controller commands, in its order
 
     def begin(self) -> None:
         """Begin to listen, and forget what was told before. Raises ArmError if the package of the types is absent."""
-        self._request, self._listed, self._asked_s = None, None, 0.0
+        self._request, self._listed, self._interfaces, self._asked_s = None, None, None, 0.0
+        self._begun_s = time.monotonic()
         if not self._controller:
             return
         self._bus.offer(Channel(self._service, SERVICE_TYPE))
@@ -82,24 +89,46 @@ class Activity:
             return f"the controller manager has no controller '{self._controller}'; valid are {valid}"
         label = states[self._controller]
         if label == ACTIVE:
-            return ""
+            return self._misordered() if self._wanted else ""
         active = ", ".join(name for name, state in states.items() if state == ACTIVE) or "none"
         advice = f"activate it with: ros2 control switch_controllers --activate {self._controller}"
         return f"controller '{self._controller}' is {label}, active are {active}; {advice}"
+
+    def _misordered(self) -> str:
+        """Return one sentence if numbers without names would reach other joints than meant, else nothing."""
+        if self._interfaces is None:
+            self._ask()
+        if self._interfaces is None:
+            if self._bus.partners(self._service) or time.monotonic() - self._begun_s < FOUND_S:
+                service = self._bus.full_name(self._service)
+                return f"{service} did not answer: it tells in which order controller '{self._controller}' takes joints"
+            self._interfaces = []  # nobody tells it
+        if not self._interfaces or self._interfaces == self._wanted:
+            return ""
+        return (
+            f"controller '{self._controller}' takes {', '.join(self._interfaces)}; valid is the order of joint_names, "
+            f"{', '.join(self._wanted)}: set its parameter joints"
+        )
 
     def _states(self) -> States | None:
         """Return what was told last; None if nothing was, or too long ago."""
         heard = self._bus.latest(self._topic)
         if heard is not None:
             return {item.name: item.state.label for item in heard.message.controllers}
+        self._ask()
+        return self._listed if time.monotonic() - self._answered_s < SILENT_S else None
+
+    def _ask(self) -> None:
+        """Take the service's answer, and ask it again after a while. Does not wait."""
         now_s = time.monotonic()
         answer = None if self._request is None else self._request.answer()
         if answer is not None:
             self._listed, self._answered_s, self._request = {}, now_s, None
             self._listed.update((item.name, item.state) for item in answer.controller)
+            own = [item for item in answer.controller if item.name == self._controller]
+            self._interfaces = [name for item in own for name in getattr(item, "required_command_interfaces", ())]
         if now_s - self._asked_s > ASK_S and self._bus.partners(self._service):
             self._request, self._asked_s = self._bus.ask(self._service), now_s
-        return self._listed if now_s - self._answered_s < SILENT_S else None
 
 
 class RosLink:

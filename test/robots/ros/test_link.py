@@ -100,3 +100,43 @@ def test_what_the_service_said_before_does_not_count_after_a_new_beginning(bus, 
     assert activity.problem() == ""
     activity.begin()
     assert "nothing came on" in activity.problem()
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "said"),
+    [
+        (["a/position", "b/position"], ""),
+        ([], ""),  # a release that does not tell it
+        (
+            ["b/position", "a/position"],
+            "takes b/position, a/position; valid is the order of joint_names, a/position, b",
+        ),
+        (["a/velocity", "b/velocity"], "takes a/velocity, b/velocity; valid is the order of joint_names, a/position"),
+    ],
+)
+def test_a_forward_controller_with_another_order_of_joints_is_not_driven(bus, interfaces, said):
+    activity = Activity(
+        bus, RosConfig("arm", ("a", "b"), command="forward_position", controller="arm", activity="activity")
+    )
+    activity.begin()
+    bus.publish("activity", states(arm="active"))
+    assert "did not answer: it tells in which order controller 'arm' takes joints" in activity.problem()
+    bus.reply(LIST, {"controller": [{"name": "arm", "state": "active", "required_command_interfaces": interfaces}]})
+    assert (said in activity.problem()) if said else activity.problem() == ""
+    assert activity.problem() == activity.problem() and LIST not in bus.asked, "it is asked once"
+
+
+def test_without_the_service_nobody_tells_the_order_and_the_arm_is_driven(bus, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr("bid_ros.robots.ros.link.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(MemoryBus, "partners", lambda self, name: 0)
+    activity = Activity(
+        bus, RosConfig("arm", ("a",), command="forward_position", controller="arm", activity="activity")
+    )
+    activity.begin()
+    bus.publish("activity", states(arm="active"))
+    assert "did not answer" in activity.problem(), "it may be found a moment later"
+    clock[0] += 2.1
+    assert activity.problem() == ""
+    monkeypatch.setattr(MemoryBus, "partners", lambda self, name: 1)
+    assert activity.problem() == "" and LIST not in bus.asked, "a service that comes later stops no arm"

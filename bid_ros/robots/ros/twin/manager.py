@@ -126,7 +126,11 @@ class RobotUnderControl:
             self._active.activate(self.servo.joints)
         states = {BROADCASTER: ACTIVE, GripperController.name: ACTIVE}
         states |= {own: ACTIVE if own == name else INACTIVE for own in self.controllers}
-        self._listed = [{"name": own, "state": label} for own, (_, label) in states.items()]
+        forward = [f"{joint}/position" for joint in NAMES]
+        self._listed = [
+            {"name": own, "state": label, "required_command_interfaces": forward * (own == ForwardController.name)}
+            for own, (_, label) in states.items()
+        ]
         named = [{"name": own, "state": {"id": number, "label": label}} for own, (number, label) in states.items()]
         self._bus.publish(ACTIVITY.name, {"header": {"stamp": stamp(time.time_ns())}, "controllers": named})
 
