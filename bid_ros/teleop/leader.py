@@ -8,7 +8,7 @@ from pydantic import Field
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import Array
-from bid_ros.core.settings import Positive, Vector3, settings
+from bid_ros.core.settings import Positive, ToolPlace, settings
 from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.teleop.base import Command, DeviceDescriptor, Offset
@@ -45,9 +45,9 @@ class LeaderSettings:
     topic: str = "leader/joint_states"
     joints: tuple[str, ...] = ()
     signs: tuple[float, ...] = ()
-    offsets: tuple[float, ...] = ()
+    offsets: tuple[Annotated[float, Field(ge=-12.6, le=12.6)], ...] = ()
     scale: tuple[float, ...] = ()
-    tool_offset: Vector3 = (0.0, 0.0, 0.0)
+    tool_offset: ToolPlace = (0.0, 0.0, 0.0)
     gripper: str = ""
     closed: float = 0.0
     opened: float = 1.0
@@ -56,6 +56,10 @@ class LeaderSettings:
     silence_s: Positive = 0.25
 
     def __post_init__(self) -> None:
+        if any(abs(sign) != 1 for sign in self.signs):
+            raise BidError(
+                f"signs are {list(self.signs)}; valid is 1 or -1 for each joint, and scale for another factor"
+            )
         if self.closed == self.opened:
             raise BidError(f"closed and opened are both {self.closed}; valid are two positions of the trigger")
         if self.topic == self.hold_topic:

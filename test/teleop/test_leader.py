@@ -171,3 +171,19 @@ def test_the_node_hears_both_topics_for_either_arm(root):
     DEVICE.open(task, options).close()
     with pytest.raises(BidError, match="signs are 6 values; valid are 7"):
         DEVICE.open(load_task(root / "config" / "franka_place" / "task.yaml"), options)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"offsets": (0.0, -90.0)}, r"offsets\[1\] is -90\.0; valid is a number from -12\.6 to 12\.6"),
+        (
+            {"signs": (1.0, 0.0)},
+            r"signs are \[1\.0, 0\.0\]; valid is 1 or -1 for each joint, and scale for another factor",
+        ),
+        ({"tool_offset": (0.0, 0.0, 100.0)}, r"tool_offset\[2\] is 100\.0; valid is a number from -1 to 1"),
+    ],
+)
+def test_settings_in_other_units_are_refused(settings, said):
+    with pytest.raises(BidError, match=said):
+        LeaderSettings(**settings)
