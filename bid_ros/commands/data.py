@@ -121,13 +121,17 @@ def run_build(options: argparse.Namespace) -> int:
         reports.append(report)
         _report(report)
 
-    made = convert(BagSource(bags, task, told=told), out, "npz", keep=out.parent / "parts")
+    source = BagSource(bags, task, told=told)
+    for note in source.contents.notes:
+        print(f"read otherwise: {note}", file=sys.stderr)
+    made = convert(source, out, "npz", keep=out.parent / "parts")
     with np.load(out) as written:
         sha256 = str(written["sha256"])
     print(f"{out}: {made.episodes} episodes, {made.rows} rows, sha256 {sha256}", file=sys.stderr)
     if options.json:
         whole = {"path": str(out), "episodes": made.episodes, "rows": made.rows, "sha256": sha256}
-        print(json.dumps({**whole, "bags": [vars(report) for report in reports]}))
+        notes = list(source.contents.notes)
+        print(json.dumps({**whole, "notes": notes, "bags": [vars(report) for report in reports]}))
     return 0
 
 

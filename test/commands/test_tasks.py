@@ -61,6 +61,16 @@ def test_a_folder_without_bags_is_refused(tmp_path, capsys):
     assert f"there is no bag in {tmp_path}" in capsys.readouterr().err
 
 
+def test_a_data_set_of_bags_of_another_task_says_so(root, tmp_path, capsys):
+    text = (root / "config" / "franka_place" / "task.yaml").read_text()
+    (tmp_path / "task.yaml").write_text(text.replace("name: franka_place", "name: pour_tea", 1))
+    bag, out = root / "test" / "golden" / "bags" / "franka_place", ["--out", str(tmp_path / "made.npz"), "--json"]
+    assert main(["data", "build", str(bag), "--task", str(tmp_path / "task.yaml"), *out]) == 0
+    printed = capsys.readouterr()
+    said = "1 of 1 bags were recorded for task 'franka_place', and are read as task 'pour_tea'"
+    assert f"read otherwise: {said}" in printed.err and json.loads(printed.out)["notes"] == [said]
+
+
 def test_the_video_of_one_episode_has_its_name_or_its_number(tmp_path, capsys):
     (bag,) = runs(tmp_path, "franka_place")
     out = ["--out", str(tmp_path / "a.gif")]
