@@ -179,9 +179,11 @@ def run_data(options: argparse.Namespace) -> int:
     from bid_ros.bench.kitchen import data as kitchen
     from bid_ros.bench.pusht import data as pusht
     from bid_ros.bench.robomimic import data as robomimic
+    from bid_ros.recording.dataset import check_place
 
     task = load_task(task_path(options.task))
     out = Path(options.out or f"data/{task.name}.npz")
+    check_place(out)
     readers = {DOOR: door, KITCHEN: kitchen, **dict.fromkeys(TASKS, robomimic)}
     dataset = readers.get(task.name, pusht).human_dataset(options.file, task)
     dataset.save(out)

@@ -15,6 +15,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.extras import check_extra
 from bid_ros.core.files import check_folder
 from bid_ros.core.task import load_task
+from bid_ros.recording.dataset import check_place
 
 
 def add_demos_parser(parts: Any) -> None:
@@ -39,6 +40,7 @@ def run_demos(options: argparse.Namespace) -> int:
     out, task = Path(options.out or f"data/{options.task}/dataset.npz"), load_task(task_path(options.task))
     if out.is_dir():
         raise BidError(f"--out is {out}, which is a folder; valid is a file, such as {out / 'dataset.npz'}")
+    check_place(out)
     check_folder(out.parent)
     attempt, began = OPERATORS[options.task](task), time.monotonic()
     check_extra("bench", "the bench", "tqdm")  # whoever makes a simulator that is missing gets this with it

@@ -107,6 +107,7 @@ def run_build(options: argparse.Namespace) -> int:
     """Build a data set from bags."""
     from bid_ros.formats import convert
     from bid_ros.formats.bag import BagSource, bags_below
+    from bid_ros.recording.dataset import check_place
 
     bags = [bag for path in options.bags for bag in bags_below(Path(path))]
     if not bags:
@@ -115,6 +116,7 @@ def run_build(options: argparse.Namespace) -> int:
         )
     task = load_task(task_file_of_bags(options.task, bags))
     out = Path(options.out)
+    check_place(out)
     reports: list[BagReport] = []
 
     def told(report: BagReport) -> None:

@@ -93,10 +93,11 @@ def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str
     from tqdm import tqdm
 
     from bid_ros.episodes.demonstrating import LockstepDemonstrations, recorded
-    from bid_ros.recording.dataset import joined
+    from bid_ros.recording.dataset import check_place, joined
     from bid_ros.recording.made_with import keep_made_with
     from bid_ros.recording.provenance import installed_version
 
+    check_place(out)
     kept = out.with_suffix(".parts")
     keep_made_with(kept, system.task, mujoco=installed_version("mujoco"))
     parts, stage = [], system.stage()

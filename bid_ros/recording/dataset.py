@@ -198,6 +198,17 @@ class Dataset:
         return observed | others | {"about": np.array(json.dumps(about, sort_keys=True))}
 
 
+def check_place(path: Path) -> None:
+    """Raise RecordingError if a data set at this path would replace a folder, or a file of another kind."""
+    if path.is_file() and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as file:
+            if "about.npy" in file.namelist():
+                return
+    if path.exists():
+        inside = f", such as {path / 'dataset.npz'}" if path.is_dir() else ""
+        raise RecordingError(f"{path} exists and is no data set of bid; valid is a new file, or one to replace{inside}")
+
+
 def foreign_file(path: Path, names: Sequence[str]) -> RecordingError:
     """Return what is wrong with a file of arrays that another program wrote, of which ``names`` are the names."""
     return RecordingError(

@@ -71,6 +71,22 @@ def test_a_data_set_of_bags_of_another_task_says_so(root, tmp_path, capsys):
     assert f"read otherwise: {said}" in printed.err and json.loads(printed.out)["notes"] == [said]
 
 
+def test_a_data_set_replaces_no_folder_and_no_file_of_another_kind(root, tmp_path, capsys):
+    bag, notes = root / "test" / "golden" / "bags" / "franka_place", tmp_path / "notes.txt"
+    notes.write_text("precious")
+    for verb in (
+        ["data", "build", str(bag), "--task", "franka_place", "--out"],
+        ["demos", "franka_place", "--lockstep"],
+    ):
+        assert main([*verb, str(notes)]) == 2
+        said = f"{notes} exists and is no data set of bid; valid is a new file, or one to replace"
+        assert said in capsys.readouterr().err and notes.read_text() == "precious"
+        assert main([*verb, str(tmp_path)]) == 2
+        assert f"or one to replace, such as {tmp_path / 'dataset.npz'}" in capsys.readouterr().err
+    build = ["data", "build", str(bag), "--task", "franka_place", "--out", str(tmp_path / "made.npz")]
+    assert main(build) == 0 and main(build) == 0, "a data set is made again"
+
+
 def test_the_video_of_one_episode_has_its_name_or_its_number(tmp_path, capsys):
     (bag,) = runs(tmp_path, "franka_place")
     out = ["--out", str(tmp_path / "a.gif")]
