@@ -95,7 +95,7 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
         begin_ns, end_ns = reader.span_ns
         seconds = (end_ns - begin_ns) // NANOSECONDS
         with progress("s", seconds) as second:
-            shown = 0
+            shown, others = 0, set[str]()
 
             def passed(stamp_ns: int) -> None:
                 nonlocal shown
@@ -104,6 +104,8 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
                     second()
 
             for cue, record in replay(reader, task, decider, parity, passed, joints):
+                if cue.recorded is not None and _digits(cue.recorded.setting.bundle) not in ("", bundle.sha256[:12]):
+                    others.add(cue.recorded.setting.bundle)
                 made = record.chunk if joints is None and record is not None else joints and joints.made
                 if record is not None and made:
                     shadow.decided(made, cue.stream)
@@ -111,6 +113,9 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
                     parity.miss(cue.stream, "the replay was ended before the end of the bag")
                     break
     report = shadow.report()
+    if others and not arguments.bundle:
+        said = f"the policy of the bag was {' and '.join(sorted(others))}, and that of this replay is {bundle.label}"
+        print(f"{said}: name the recorded one with --bundle", file=sys.stderr)
     if not options.json:
         print(table(parity))
         if shadow.known:
@@ -118,6 +123,11 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
         if parity.problem:
             print(f"missing: {parity.problem}", file=sys.stderr)
     return {**summary(parity), "shadow": report}
+
+
+def _digits(recorded: str) -> str:
+    """Return the first digits of the hash of a recorded bundle; empty: none is known."""
+    return recorded.rpartition("@")[2]
 
 
 def _go_on(cue: Any, record: Any) -> bool:

@@ -139,9 +139,11 @@ def find_decision_times(reader: BagReader, task: Task, history: History | None =
     recorded = task.with_frame_prefix(reader.frame_prefix)
     features = _features(reader, recorded)
     known = reader.says(DECISION, "observed_stamps") or reader.says(DECISION, "observed_ns")
-    if reader.recorded_name(DECISION) in reader.topics and known:
+    # A recorder may have the topic without a message on it, as where a person drove.
+    if reader.counts.get(reader.recorded_name(DECISION)) and known:
         return RecordedDecisionTimes(recorded, features, SampleTimes(reader), find_text_at(reader))
-    return GridDecisionTimes(recorded, features, SampleTimes(reader), find_text_at(reader), history)
+    told = bool(reader.counts.get(reader.recorded_name(EPISODE_EVENT)))
+    return GridDecisionTimes(recorded, features, SampleTimes(reader), find_text_at(reader), history, told)
 
 
 class _Samples:
@@ -214,11 +216,12 @@ class GridDecisionTimes:
         times: SampleTimes,
         text_at: Callable[[int], str],
         history: History | None = None,
+        told: bool = False,
     ) -> None:
         self._samples, self._text_at = _Samples(task, features, times, history), text_at
         self._seen = self._decided = 0
         self._stream = 0
-        self._acting: bool | None = None
+        self._acting = not told  # where the bag tells of episodes, none has begun
         self.topics = (*features, EPISODE_EVENT)
 
     def take(self, item: BagMessage) -> list[Cue]:
@@ -228,7 +231,7 @@ class GridDecisionTimes:
             return []
         self._samples.add(item)
         stamp = self._samples.buffer.stamp_ns()
-        if self._acting is False or stamp is None or stamp <= self._seen:
+        if not self._acting or stamp is None or stamp <= self._seen:
             return []
         self._seen = stamp
         # Cameras may be faster than the task: a frame is taken if most of a period has passed.

@@ -248,7 +248,7 @@ class System:
         if not (named := self.settings.policy.bundle):
             raise BidError(
                 f"system {self.folder} has no policy: train one (bid demos, data build, train, policy export) and "
-                f"name its bundle in {FILE}, or let a teleoperation device act"
+                f"name its bundle in {FILE} or with --bundle, or let a teleoperation device act"
             )
         own = self.folder / named
         return own if own.is_dir() else share("models", named)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import yaml
@@ -67,6 +68,20 @@ def test_a_topic_of_another_name_is_taken_by_remap(system, make_run, tmp_path, c
     assert "has no topic camera/wrist/image, which delivers 'wrist'" in capsys.readouterr().err
     assert main([*given, "--remap", f"{camera_topic('wrist')}:=/eye"]) == 0
     assert json.loads(capsys.readouterr().out)["decisions"] == 20
+
+
+def test_a_policy_that_is_not_the_one_of_the_bag_is_named(root, tmp_path, capsys):
+    bag = root / "test" / "golden" / "bags" / "franka_place"
+    tiny = make_tiny_bundle(tmp_path / "tiny", load_task(root / "config" / "franka_place" / "task.yaml"))
+    (tmp_path / "system.yaml").write_text(f"like: {root}/config/franka_place\npolicy: {{bundle: tiny, decoder: bid}}\n")
+    given = ["replay", str(bag), "--system", str(tmp_path), "--runtime", "onnx"]
+    assert main(given) == 0
+    said = (
+        r"the policy of the bag was \S+@\w{12}, and that of this replay is tiny@\w{12}: name the recorded one with --"
+    )
+    assert re.search(said, capsys.readouterr().err)
+    assert main([*given, "--bundle", str(tiny)]) == 0
+    assert not re.search(said, capsys.readouterr().err), "a person chose it"
 
 
 def test_a_bag_in_which_nothing_can_be_decided_is_refused(system, tmp_path, capsys):

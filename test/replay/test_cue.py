@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rclpy.serialization import serialize_message
+from recording.conftest import add_topic, full_name
 from rosbags import rosbag1
 
 from bid_msgs.msg import Decision
@@ -15,6 +17,7 @@ from bid_ros.core.observation import History
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, IMAGE_TYPE, POSE_TYPE, TOOL_POSE, camera_topic
 from bid_ros.nodes.ros_messages import time_message
 from bid_ros.recording.reader import BagReader
+from bid_ros.recording.writer import BagWriter
 from bid_ros.replay.cue import find_decision_times
 
 MS = 1_000_000
@@ -102,6 +105,23 @@ def test_without_recorded_decisions_each_pair_of_frames_of_an_episode_is_a_momen
         begin = START + (stream - 1) * 5_000 * MS
         assert stamps == [begin + (7 + 100 * k) * MS for k in range(len(stamps))] and len(stamps) == 20
     assert all(cue.observation is not None and cue.recorded is None for cue in cues)
+
+
+def test_a_topic_of_decisions_without_one_is_as_none_and_nothing_is_decided_before_an_episode(make_run, task, tmp_path):
+    """As in a run that a person drove: the recorder knows the topic, and frames come while the episode is prepared."""
+    run, begun = make_run(), START + 995 * MS
+    for number, (_, topic, message) in enumerate(run.items):
+        if topic == EPISODE_EVENT and message.kind == message.START:
+            message.header.stamp = time_message(begun)
+            run.items[number] = begun, topic, message
+    bag = tmp_path / "bag"
+    with BagWriter(bag) as writer:
+        for topic in dict.fromkeys([DECISION, *(topic for _, topic, _ in run.ordered())]):
+            add_topic(writer, topic)
+        for received, topic, message in run.ordered():
+            assert writer.write(full_name(topic), received, serialize_message(message))
+    stamps = [cue.stamp_ns for cue in cues_of(bag, task)]
+    assert stamps and min(stamps) > begun and {cue.stream for cue in cues_of(bag, task)} == {1}
 
 
 def test_a_moment_has_as_many_steps_as_the_policy_wants(make_run, task, tmp_path):
