@@ -52,9 +52,13 @@ def run(options: argparse.Namespace) -> int:
     task = tool_task(system.task)  # of a task that commands joints the tool's motion is followed, by inverse kinematics
     bag, number = split_name(options.bag)
     with BagReader(bag) as reader:
-        motion = read_recorded_motion(reader, task, number or 0)
+        motion, own = read_recorded_motion(reader, task, number or 0), reader.custom.get("task", "")
     where = f"robot {arguments.robot_ip}" if arguments.robot_ip else "twin"
     print(f"arm          {system.task.robot}, {where}\n{motion.described(task, options.speed)}", file=sys.stderr)
+    if own not in ("", task.name):
+        print(
+            f"recorded     for task '{own}', not '{task.name}': are table, tool and objects the same?", file=sys.stderr
+        )
     if not options.yes:
         _ask()
     # Beside the folder of the run, which is moved aside if it exists.

@@ -93,12 +93,16 @@ def test_a_bag_in_which_nothing_can_be_decided_is_refused(system, tmp_path, caps
     assert "has no moment to decide at; valid is one with decisions, or frames" in capsys.readouterr().err
 
 
-def test_nothing_moves_unless_a_person_says_yes(system, bag, capsys, monkeypatch):
+def test_nothing_moves_unless_a_person_says_yes(system, bag, make_run, tmp_path, capsys, monkeypatch):  # noqa: F811
     given = ["retrace", str(system), str(bag)]
     assert main(given) == 2
     printed = capsys.readouterr().err
     assert "motion       2.0 s, at 0.5 times its speed 4.0 s" in printed and "arm          franka, twin" in printed
     assert "nobody can answer here whether the arm may move" in printed
+    assert "recorded     for task" not in printed
+    other = make_run().write(tmp_path / "other", about={"task": "pour_tea"})
+    assert main(["retrace", str(system), str(other)]) == 2
+    assert "recorded     for task 'pour_tea', not 'franka_place': are table, tool and" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("builtins.input", lambda _: "y")
     assert main(given) == 2
