@@ -170,7 +170,8 @@ def check_stages(system: System, arguments: RunArguments) -> None:
         stage = f"bid up {system.folder} --robot-ip {arguments.robot_ip} --stage {NEXT}"
         raise BidError(
             f"robot {arguments.robot_ip} may move at {record.slow:g} of its speed, as {passed}; valid is "
-            f"slow: {record.slow:g}, the next stage ({stage}), or unstaged: true"
+            f"the next stage ({stage}), bid up --slow {record.slow:g}, or --unstaged; of ros2 launch "
+            f"slow:={record.slow:g} or unstaged:=true"
         )
 
 

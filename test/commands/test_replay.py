@@ -116,7 +116,7 @@ def test_a_robot_without_its_stages_follows_nothing_unless_a_person_says_so(syst
     given = ["retrace", str(system), str(bag), "--robot-ip", "172.16.0.2", "--yes", "--out", str(tmp_path / "out")]
     assert main(given) == 2
     refusal = capsys.readouterr().err
-    assert "it has passed 0 of 6 stages; valid is" in refusal and "or unstaged: true" in refusal
+    assert "it has passed 0 of 6 stages; valid is" in refusal and "or --unstaged; of ros2 launch" in refusal
     assert not started
     assert main([*given, "--unstaged"]) == 0
     (arguments,) = started
