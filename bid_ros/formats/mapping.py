@@ -15,7 +15,7 @@ from bid_ros.core.limits import Limits
 from bid_ros.core.task import Task
 from bid_ros.core.units import conversion, doubt, impossible
 from bid_ros.formats.base import ACTIONS, NUMBERS, Column, Contents, DataEpisode, Source
-from bid_ros.formats.pick import ACTION, Pick, check_order
+from bid_ros.formats.pick import ACTION, Pick, check_orders
 
 VECTOR = "axis_angle"  # in the names of values that are rotation vectors, as UMI and robosuite have them
 
@@ -45,10 +45,7 @@ class Mapped:
             for item in task.observation
         }
         self._commanded = _pick_actions(columns, found, task, keys.action if keys else {})
-        done = {item.name: pick for item, pick in zip(task.action, self._commanded, strict=True)}
-        named = {**columns, ACTION: found.action}
-        for name in done.keys() & self._observed.keys():
-            check_order(name, self._observed[name].names_in(named), done[name].names_in(named))
+        check_orders(task, list(self._observed.values()), self._commanded, {**columns, ACTION: found.action})
         if keys:
             commanded = zip((item.name for item in task.action), self._commanded, strict=True)
             _check_apart("observation", [each for each in self._observed.items() if each[0] in keys.observation])

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
+from bid_ros.core.task import Task
 from bid_ros.formats.base import NUMBERS, Column, DataEpisode
 
 ACTION = ""  # stands for the action among the columns
@@ -52,10 +53,33 @@ class Pick:
         return matrix_to_6d(matrix_from_vector(taken)) if self.turned else taken
 
 
-def check_order(name: str, observed: Sequence[str], commanded: Sequence[str]) -> None:
-    """Raise RecordingError if the same values are observed in another order than they are commanded."""
-    if observed != commanded and sorted(observed) == sorted(commanded):
+def check_orders(
+    task: Task, observed: Sequence[Pick], commanded: Sequence[Pick], columns: Mapping[str, Column]
+) -> None:
+    """Hold the order of the values of each feature against its names, and against the action of its name.
+
+    Args:
+        task: has the names.
+        observed, commanded: where its features are, in its order.
+        columns: of the data set, by name, and the action.
+
+    Raises:
+        RecordingError: the same values have another order.
+    """
+    seen = {item.name: pick.names_in(columns) for item, pick in zip(task.observation, observed, strict=True)}
+    done = {item.name: pick.names_in(columns) for item, pick in zip(task.action, commanded, strict=True)}
+    for item in (*task.observation, *task.action):
+        for names in (group[item.name] for group in (seen, done) if item.name in group):
+            own, found = ", ".join(item.names), ", ".join(names)
+            _check_order(f"'{item.name}' is {own} in the task file and {found} in the data set", item.names, names)
+    for name in done.keys() & seen.keys():
+        said = f"'{name}' is observed as {', '.join(seen[name])} and commanded as {', '.join(done[name])}"
+        _check_order(said, seen[name], done[name])
+
+
+def _check_order(said: str, one: Sequence[str], other: Sequence[str]) -> None:
+    """Raise RecordingError if the same names have another order."""
+    if list(one) != list(other) and sorted(one) == sorted(other):
         raise RecordingError(
-            f"'{name}' is observed as {', '.join(observed)} and commanded as {', '.join(commanded)}; valid is one "
-            "order: list the values in the section data of the task file, such as action[b, a]"
+            f"{said}; valid is one order: list the values in the section data of the task file, such as action[b, a]"
         )

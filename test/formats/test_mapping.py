@@ -261,6 +261,26 @@ def test_values_that_are_commanded_in_another_order_are_refused_until_they_are_l
     np.testing.assert_array_equal(found.actions[:, :3], found.observations["arm"])
 
 
+def test_joints_of_another_order_than_the_task_names_are_refused_until_they_are_listed(kit):
+    names = ("pan", "lift", "roll", "grip")
+    rows = np.tile(np.float32([0.1, 0.2, 0.3, 0.04]), (ROWS, 1))
+    both = [Column(name, (4,), "float32", names=names) for name in ("state", "action")]
+    source = Memory([both[0]], both[1], {"state": rows, "action": rows})
+    arm = {"name": "arm", "kind": "joints", "shape": [3], "names": ["lift", "pan", "roll"]}
+    features = {name: [arm, {"name": "grip", "kind": "gripper"}] for name in ("observation", "action")}
+
+    def task(key):
+        at = {"observation": "state", "action": "action"}
+        return small(kit, **features, data={name: {"arm": f"{it}{key}", "grip": f"{it}[3]"} for name, it in at.items()})
+
+    said = "'arm' is lift, pan, roll in the task file and pan, lift, roll in the data set; valid is one order: list the"
+    with pytest.raises(RecordingError, match=said):
+        mapped(source, task("[0:3]"))
+    found = first(mapped(source, task("[lift, pan, roll]")))
+    np.testing.assert_allclose(found.observations["arm"][0], [0.2, 0.1, 0.3], atol=1e-6)
+    np.testing.assert_allclose(found.actions[0, :3], [0.2, 0.1, 0.3], atol=1e-6)
+
+
 def test_units_of_others_become_rad_and_m(kit):
     task = arm_task(kit, unit={"arm": "deg", "grip": "percent"})
     found = first(mapped(robot([90, -90, 45, 100]), task))
