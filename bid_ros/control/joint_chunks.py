@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.control.arm_model import ArmModel
-from bid_ros.control.trajectory import PEAK_SPEED, minimum_jerk
+from bid_ros.control.trajectory import PEAK_SPEED, PlannedChunk, minimum_jerk
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import TaskError
 from bid_ros.core.feature import Feature, FeatureKind
@@ -126,6 +126,7 @@ class TaskChunks:
 
     def __init__(self, task: Task, arm: ArmModel | None) -> None:
         self.joints = None if arm is None else JointChunks(task, arm)
+        self._tool = tool_task(task)
 
     def begin(self, joints: ArrayLike, now_ns: int) -> None:
         """Begin a motion at measured joints in rad."""
@@ -134,4 +135,6 @@ class TaskChunks:
 
     def of(self, chunk: ActionChunk) -> ActionChunk:
         """Return the chunk of the task. Raises ArmError if a pose is out of the arm's reach."""
+        if isinstance(chunk, PlannedChunk):
+            chunk = chunk.of(self._tool)
         return chunk if self.joints is None else self.joints.convert(chunk)

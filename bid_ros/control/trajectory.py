@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bid_ros.core.checks import check_positive
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d, vector_from_matrix
+from bid_ros.core.task import Task
 
 Array = NDArray[np.float64]
 
@@ -164,6 +165,22 @@ class Trajectory:
         return np.array(rows)
 
 
+class PlannedChunk(ActionChunk):
+    """A chunk that was planned for the tool, whatever a task commands: :meth:`of` makes one of the task.
+
+    Its actions are ``(H, 10)`` as :meth:`Trajectory.actions_at` returns them.
+    """
+
+    def of(self, task: Task) -> ActionChunk:
+        """Return the chunk of a task that commands the tool's pose: in its order, and without what it commands not."""
+        planned = {"position": slice(0, 3), "rotation_6d": slice(3, 9), "gripper": slice(9, 10)}
+        actions = np.zeros((len(self.actions), task.action_dim))
+        for feature, place in task.action_columns:
+            if feature.kind in planned:
+                actions[:, place] = self.actions[:, planned[feature.kind]]
+        return ActionChunk(self.stamp_ns, self.dt_ns, actions, self.frame_id, self.source, self.sequence, self.scale)
+
+
 class ChunkSource:
     """Cuts chunks from a trajectory that begins at ``start_ns``. Their sequence starts at 0.
 
@@ -181,11 +198,11 @@ class ChunkSource:
         self.trajectory, self.start_ns, self._source, self._frame_id = trajectory, start_ns, source, frame_id
         self._sequence = 0
 
-    def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
+    def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> PlannedChunk:
         """Return the next ``steps`` actions from ``now_ns`` on, ``dt_ns`` apart."""
         first = (now_ns - self.start_ns) / NANOSECONDS
         actions = self.trajectory.actions_at(first + np.arange(steps) * (dt_ns / NANOSECONDS))
-        chunk = ActionChunk(now_ns, dt_ns, actions, self._frame_id, self._source, self._sequence)
+        chunk = PlannedChunk(now_ns, dt_ns, actions, self._frame_id, self._source, self._sequence)
         self._sequence += 1
         return chunk
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 EXTRAS_OF_BAGS: Final = frozenset({"stamps", "label", "seed", "truncated", "success", "interventions"})
 EXTRAS_OF_OTHERS: Final = frozenset({"stamps", "truncated"})
-ROWS_VERSION: Final = 6  # of what the code makes of a bag: rows that are kept of another one are not used
+ROWS_VERSION: Final = 7  # of what the code makes of a bag: rows that are kept of another one are not used
 
 
 @dataclass(frozen=True)

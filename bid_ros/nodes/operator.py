@@ -241,7 +241,8 @@ class TwinOperator(Operator):
 
     def _lay_out(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
         node, width, opened = self._node, self._setup.open_width, self._setup.opened
-        node.hold(start, DOWN, width, lambda: node.status.gripper_width > opened, OPENING_S, "the opening")
+        if node.task.columns("gripper") is not None:  # otherwise nobody can open it
+            node.hold(start, DOWN, width, lambda: node.status.gripper_width > opened, OPENING_S, "the opening")
         done = threading.Event()
         node.wait(self._reset.service_is_ready, 10.0, "a sign of life of the twin's reset")
         future = self._reset.call_async(ResetEpisode.Request(seed=seed, target_speed=moving))

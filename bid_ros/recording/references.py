@@ -70,7 +70,10 @@ class References:
 
     def add(self, message: Any) -> None:
         """Append a message. It is ignored if it is older than the last one or has no finite reference."""
-        values = [*pose_numbers(message.reference), message.reference_gripper]
+        gripper = (
+            0.0 if self._task.columns("gripper") is None else message.reference_gripper
+        )  # else nobody asks for one
+        values = [*pose_numbers(message.reference), gripper]
         stamp = stamp_ns(message)
         # Before the arm is in control there is no reference, and its quaternion is zero.
         usable = np.isfinite(values).all() and np.linalg.norm(values[3:7]) > 0.5

@@ -66,7 +66,7 @@ class RetraceDevice(TeleopDevice):
             start.rotation,
             first[columns["position"]],
             first[columns["rotation_6d"]],
-            float(first[columns["gripper"]][0]),
+            float(first[columns["gripper"]][0]) if "gripper" in columns else 0.0,
             start.now_ns,
             self._task.limits,
         )
@@ -76,7 +76,7 @@ class RetraceDevice(TeleopDevice):
         """Return the next actions: of the approach, then of the motion."""
         if self._approach is None:
             return None
-        approach = self._approach.chunk_at(now_ns, steps, dt_ns)
+        approach = self._approach.chunk_at(now_ns, steps, dt_ns).of(self._task)
         since = (now_ns - self._approach.start_ns + np.arange(steps) * dt_ns) / NANOSECONDS - self._approach.duration
         motion = self._at(since)
         self._done = bool(since[0] > self.duration_s + REST_S)

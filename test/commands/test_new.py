@@ -12,6 +12,7 @@ from forked_bid import bid
 
 from bid_ros.commands.tasks import task_file_of_bags
 from bid_ros.core.topics import EPISODE_EVENT, TOOL_POSE, camera_topic
+from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.reader import BagReader
 
 
@@ -60,3 +61,22 @@ def test_a_new_system_runs_to_its_end(tmp_path, ros_domain, robot):
         assert all(reader.counts[reader.recorded_name(camera_topic(name))] > 30 for name in ("third_person", "wrist"))
     assert max(moved) - min(moved) > 0.02, "the device did not move the arm"
     assert (out / "run.gif").stat().st_size > 1000
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_an_arm_without_a_gripper_moves_and_its_episodes_become_rows(tmp_path, ros_domain, patient):
+    system, out, made = tmp_path / "bare", tmp_path / "out", tmp_path / "made.npz"
+    assert bid("new", str(system), "--robot", "ros").returncode == 0
+    task, robot = (yaml.safe_load((system / name).read_text()) for name in ("task.yaml", "robot.yaml"))
+    for group in ("observation", "action"):
+        task[group] = [item for item in task[group] if item["kind"] != "gripper"]
+    (system / "task.yaml").write_text(yaml.safe_dump({**task, "episode_timeout": 4.0}))
+    (system / "robot.yaml").write_text(yaml.safe_dump({**robot, "gripper": None}))
+    run = ("up", str(system), "--episodes", "1", "--out", str(out), "--json", "--parameters", patient)
+    done = bid(*run, limit_s=150.0)
+    assert done.returncode == 0, done.stderr
+    assert [result["outcome"] for result in json.loads(done.stdout)["results"]] == ["not judged"]
+    convert = ("data", "convert", str(out / "bag"), str(made), "--to", "npz", "--task", str(system), "--outcome", "all")
+    assert bid(*convert, limit_s=60.0).returncode == 0
+    assert Dataset.load(made).rows > 20 and Dataset.load(made).actions.shape[1] == 9

@@ -1,8 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.control.trajectory import ChunkSource, MotionLimits, Move, Trajectory, end_of, minimum_jerk, turn_to
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.feature import Feature
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d, vector_from_matrix
+from bid_ros.system.folder import find_system
 
 LIMITS = MotionLimits(0.2, 0.8, 6.0)
 DOWN = np.array([1.0, 0.0, 0.0, 0.0, -1.0, 0.0])
@@ -116,6 +122,27 @@ def test_a_turn_ends_at_its_target_about_one_axis():
 
 def test_the_same_orientation_needs_no_turn():
     assert turn_to(DOWN, DOWN * 1.02, LIMITS) == ()
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [("position", "rotation_6d"), ("position",), ("gripper", "position", "rotation_6d"), ("position", "gripper")],
+)
+def test_a_planned_chunk_has_the_actions_of_the_task_in_its_order(kinds):
+    features = {
+        "position": Feature("place", "position", frame="base"),
+        "rotation_6d": Feature("turn", "rotation_6d", frame="base"),
+        "gripper": Feature("width", "gripper"),
+    }
+    task = replace(find_system("franka_place").task, action=tuple(features[kind] for kind in kinds))
+    source = ChunkSource(trajectory((Move([[0, 0, 0], [0.2, 0, 0]], LIMITS),)), 0, "episode", "base")
+    planned = source.chunk_at(0, 4, 100_000_000)
+    made = TaskChunks(task, None).of(planned)
+    parts = np.split(planned.actions, [3, 9], axis=1)
+    values = dict(zip(("position", "rotation_6d", "gripper"), parts, strict=True))
+    np.testing.assert_array_equal(made.actions, np.concatenate([values[kind] for kind in kinds], axis=1))
+    assert type(made) is ActionChunk and (made.source, made.sequence) == ("episode", 0)
+    assert TaskChunks(task, None).of(made) is made, "what is of the task already stays as it is"
 
 
 def test_chunks_sample_the_trajectory_at_now_and_are_counted():

@@ -37,6 +37,15 @@ def test_pose_is_interpolated_and_the_gripper_holds_what_was_asked_for(task, kit
     np.testing.assert_allclose(actions[1, 3:9], matrix_to_6d(matrix_from_vector([0, 0, 0.1])), atol=1e-9)
 
 
+def test_an_arm_without_a_gripper_has_references_too(task, kit):
+    """Its reference of the gripper is NaN, and the task asks for none."""
+    references = References(replace(task, action=task.action[:2]))
+    for message in (status(kit, 0, 0.4, gripper=float("nan")), status(kit, 20, 0.5, gripper=float("nan"))):
+        references.add(message)
+    actions, known = at(references, 10)
+    assert known.all() and actions.shape == (1, 9) and actions[0, 0] == pytest.approx(0.45)
+
+
 def test_rotation_takes_the_short_way_when_the_quaternion_changes_sign(task, kit):
     references = References(task)
     references.add(status(kit, 0, 0.4, 0.2))
