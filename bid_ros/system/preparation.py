@@ -96,7 +96,7 @@ def _check_gradient(decoder: str, bundle: "Bundle", runtime: str) -> None:
 
 
 def check_gripper(specs: Iterable[NodeSpec]) -> None:
-    """Raise ArmError if the task commands a gripper and the robot has none, or one that would never open or close."""
+    """Raise ArmError if the task has other joints than the robot, or a gripper that it has not or never moves."""
     for spec in specs:
         if spec.name == ARM:
             wanted = spec.parameters
@@ -107,8 +107,19 @@ def check_gripper(specs: Iterable[NodeSpec]) -> None:
                     f"task '{task.name}' commands a gripper, and the robot of {path} has none; valid is `gripper` in "
                     f"that file, or a task without it"
                 )
+            _check_joints(task, getattr(config, "joint_names", ()), path)
             if task.columns("gripper") is not None:
                 _check_openings(task, getattr(config, "gripper_thresholds", None), path)
+
+
+def _check_joints(task: Task, names: Sequence[str], path: str) -> None:
+    """Raise ArmError if a feature has more or fewer joints than a file names: its recordings would be no use."""
+    for feature in (*task.observation, *task.action):
+        if names and feature.kind == "joints" and feature.size != len(names):
+            raise ArmError(
+                f"task '{task.name}' has '{feature.name}' of shape [{feature.size}], and {path} names {len(names)} "
+                f"joints; valid is [{len(names)}]"
+            )
 
 
 def _check_openings(task: Task, thresholds: GripperThresholds | None, path: str) -> None:

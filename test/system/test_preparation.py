@@ -125,6 +125,17 @@ def test_a_task_that_commands_a_gripper_needs_one(tmp_path):
         prepare(specs, tmp_path / "out")
 
 
+def test_a_task_with_other_joints_than_the_robot_s_file_names_starts_nothing(tmp_path):
+    system = new_system(tmp_path / "seven", "ros")
+    content = yaml.safe_load(system.file("task.yaml").read_text())
+    content["observation"].append({"name": "joint_positions", "kind": "joints", "shape": [7]})
+    system.file("task.yaml").write_text(yaml.safe_dump(content))
+    specs = [spec for spec in describe(find_system(tmp_path / "seven"), RunArguments()) if spec.name == "arm"]
+    said = r"'joint_positions' of shape \[7\], and .*robot\.yaml names 6 joints; valid is \[6\]"
+    with pytest.raises(BidError, match=said):
+        prepare(specs, tmp_path / "out")
+
+
 @pytest.mark.parametrize("limits", [{"gripper_max": 0.05}, {"gripper_min": 0.04}])
 def test_a_task_whose_openings_would_never_open_or_close_the_gripper_starts_nothing(tmp_path, limits):
     system = new_system(tmp_path / "narrow", "ros")

@@ -61,7 +61,9 @@ def test_a_person_who_drives_beside_a_shadow_moves_the_arm(system):
 def test_launch_file_and_command_line_ask_for_the_stages_alike(system, folder, tmp_path):
     """Both start from ``describe``."""
     bundle = str(make_tiny_bundle(tmp_path / "bundle", load_task(folder / "task.yaml")))
-    with pytest.raises(BidError, match=r"passed 0 of 6 stages with a policy; valid is the next stage .*, bid up --slow 0\.1, or --unst"):
+    with pytest.raises(
+        BidError, match=r"passed 0 of 6 stages with a policy; valid is the next stage .*, bid up --slow 0\.1, or --unst"
+    ):
         describe(system, RunArguments(robot_ip=ROBOT, bundle=bundle))
     passed(system, len(STAGES))
     assert describe(system, RunArguments(robot_ip=ROBOT, bundle=bundle))
