@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bid_ros.core.outcome import INFRASTRUCTURE
+from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY
 from bid_ros.episodes.causes import COMPUTER
 from bid_ros.episodes.log import REHEARSAL, EpisodeResult, RunLog
 from bid_ros.safety.shadow import shadow_table
@@ -30,7 +30,7 @@ def format_summary(log: RunLog) -> str:
         *_left_out(run),
         *_failure_rows(log.results),
         *(timing if run["decoder"] and run["hardware"] != REHEARSAL else []),  # else nobody decides, or not in time
-        ("safety stop", _stopped(run)),
+        ("safety stop", _stopped(log, run)),
     ]
     rows += [] if log.shadow is None else shadow_table(log.shadow)
     rows += [("pauses", str(log.pauses))] if log.pauses.found else []
@@ -63,8 +63,11 @@ def _left_out(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("not counted", left_out), *(busy if COMPUTER in failed else [])]
 
 
-def _stopped(run: Mapping[str, Any]) -> str:
+def _stopped(log: RunLog, run: Mapping[str, Any]) -> str:
     number, last = run["safety_stops"], run["safety_stop"] or "none"
+    if run["hardware"] == REHEARSAL:  # nothing latches there: a stop is how an episode ended
+        said = [item.outcome.removeprefix("stopped: ") for item in log.results if item.outcome_class == SAFETY]
+        number, last = len(said), said[-1] if said else "none"
     return f"{number}, the last: {last}" if number > 1 else str(last)
 
 

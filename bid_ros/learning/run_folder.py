@@ -78,12 +78,13 @@ class RunFolder:
         """
         try:
             content = json.loads((self.path / "run.json").read_text())
-            if not isinstance(content, dict) or not {"config", "data_sha256", "task", "task_signature"} <= set(content):
-                raise ValueError("it lacks fields")
+            wanted = {"config", "data_sha256", "task", "task_signature"}
+            if not isinstance(content, dict) or not wanted <= set(content):
+                raise ValueError("it is of no training; valid is a folder of its own")
         except FileNotFoundError as error:
             raise BidError(f"{self.path} is not the folder of a training run: it has no run.json") from error
         except (OSError, ValueError) as error:
-            raise BidError(f"{self.path / 'run.json'} is damaged: {error}") from error
+            raise BidError(f"{self.path / 'run.json'} cannot be read as that of a training run: {error}") from error
         return content
 
     def config(self) -> TrainConfig:

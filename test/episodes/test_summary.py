@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from run_logs import RESULTS, run_log, stopped
 
@@ -30,6 +32,14 @@ def test_a_rehearsal_and_a_run_that_nobody_decides_have_no_times_of_decisions(ch
     text = format_summary(run_log(**changes, decision_ms=(), command_age_ms=(), missed=0))
     assert "decisions" not in text and "command age" not in text and "2 of 3 = 67%" in text
     assert ("decoder      bid" in text) == ("decoder" not in changes)
+
+
+def test_a_rehearsal_tells_what_safety_stopped_though_nothing_latches_there():
+    ended = EpisodeResult(3, 10, False, "stopped: too fast", 1.0)
+    assert "safety stop  too fast" in format_summary(run_log(hardware="rehearsal", results=(*RESULTS, ended)))
+    twice = format_summary(run_log(hardware="rehearsal", results=(*RESULTS, ended, replace(ended, episode=4))))
+    assert "safety stop  2, the last: too fast" in twice
+    assert "safety stop  none" in format_summary(run_log(hardware="rehearsal"))
 
 
 def test_the_table_names_few_failures():

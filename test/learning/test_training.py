@@ -141,7 +141,7 @@ def test_a_damaged_checkpoint_is_named(task, dataset, make_config, run) -> None:
     with pytest.raises(BidError, match=r"checkpoint\.pt is damaged, remove it"):
         train(make_config(), dataset, run, task, progress=False)
     (run / "run.json").write_text("{")
-    with pytest.raises(BidError, match=r"run\.json is damaged"):
+    with pytest.raises(BidError, match=r"run\.json cannot be read as that of a training run: "):
         train(make_config(), dataset, run, task, progress=False)
 
 
