@@ -134,6 +134,14 @@ class CameraConfig:
         """Whether the pose of the camera is known in the base frame."""
         return self.position is not None and self.frame == "base"
 
+    def check_there(self, folder: Path) -> None:
+        """Raise CameraError if it is a video file or a bag that is not there, seen from ``folder``."""
+        named = {"uvc": self.address, "bag": self.address.rpartition(":")[0]}.get(self.source, "")
+        device = self.source == "uvc" and (named.isdigit() or named.startswith("/dev/"))
+        if named and not device and not (folder / named).exists():
+            valid = "a device number, a path under /dev or a video file" if self.source == "uvc" else "a bag"
+            raise CameraError(f"camera '{folder / named}' does not exist; valid is {valid}")
+
     def check_not_moved(self, taken: str = "") -> None:
         """Raise CameraError if the camera was moved after its calibration, or after images of the date ``taken``."""
         date = taken or (self.calibration.date if self.calibration else "")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # What a run leaves in its folder, at the latest when its first node has started.
 WRITTEN: Final = ("logs", "parameters", "bag", "episodes", "run.json", EVENTS)
 ARM: Final = "arm"
+CAMERA: Final = "camera"
 _locks: dict[Path, int] = {}  # by folder; held until this process ends, or runs there again
 
 
@@ -38,6 +39,7 @@ def prepare(specs: Sequence[NodeSpec], out: Path) -> None:
     check_security([enclave_of(spec.name, spec.namespace) for spec in specs])
     check_policy(specs)
     check_gripper(specs)
+    check_files(specs)
     place = out.resolve()
     if place in _locks:
         os.close(_locks.pop(place))
@@ -110,6 +112,18 @@ def check_gripper(specs: Iterable[NodeSpec]) -> None:
             _check_joints(task, getattr(config, "joint_names", ()), path)
             if task.columns("gripper") is not None:
                 _check_openings(task, getattr(config, "gripper_thresholds", None), path)
+
+
+def check_files(specs: Iterable[NodeSpec]) -> None:
+    """Raise CameraError if a video file or bag of a camera is not there: its node would wait for it."""
+    from bid_ros.cameras.config import load_cameras  # OpenCV takes a while to import
+
+    for spec in specs:
+        if spec.name == CAMERA:
+            names = [camera.name for camera in load_task(spec.parameters["task"]).cameras]
+            file = Path(spec.parameters["cameras"])
+            for camera in load_cameras(file, names, spec.parameters["twin"]).values():
+                camera.check_there(file.parent)
 
 
 def _check_joints(task: Task, names: Sequence[str], path: str) -> None:

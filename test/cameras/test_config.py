@@ -30,6 +30,19 @@ def test_distances_come_from_no_device():
     check_depths(features, {"front": replace(camera, source="topic", address="/depth")})
 
 
+def test_a_file_that_is_not_there_is_said_before_anything_starts(tmp_path):
+    (tmp_path / "table.mp4").touch()
+    for source, address in (("uvc", "table.mp4"), ("uvc", "0"), ("uvc", "/dev/video7"), ("topic", "/cam")):
+        CameraConfig("front", source, address).check_there(tmp_path)
+    for source, address, valid in (
+        ("uvc", "tabel.mp4", "a device number, a path under"),
+        ("bag", "none:/cam", "a bag"),
+    ):
+        said = rf"camera '{tmp_path}/\w+(\.mp4)?' does not exist; valid is {valid}"
+        with pytest.raises(CameraError, match=said):
+            CameraConfig("front", source, address).check_there(tmp_path)
+
+
 def test_reads_every_camera_of_the_task(tmp_path):
     cameras = load(tmp_path, GOOD)
     assert list(cameras) == NAMES

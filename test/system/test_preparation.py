@@ -125,6 +125,17 @@ def test_a_task_that_commands_a_gripper_needs_one(tmp_path):
         prepare(specs, tmp_path / "out")
 
 
+def test_a_camera_whose_video_file_is_not_there_starts_nothing(tmp_path):
+    system = new_system(tmp_path / "filmed", "ros")
+    file = system.file("cameras.yaml")
+    twin = {"twin": {"source": "uvc", "address": "table.mp4"}}
+    file.write_text(
+        yaml.safe_dump({**yaml.safe_load(file.read_text()), "wrist": {"source": "topic", "address": "/w", **twin}})
+    )
+    with pytest.raises(BidError, match=r"camera '.*filmed/table\.mp4' does not exist; valid is a device number"):
+        prepare(describe(system, RunArguments()), tmp_path / "out")
+
+
 def test_a_task_with_other_joints_than_the_robot_s_file_names_starts_nothing(tmp_path):
     system = new_system(tmp_path / "seven", "ros")
     content = yaml.safe_load(system.file("task.yaml").read_text())
