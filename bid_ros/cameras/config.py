@@ -64,6 +64,11 @@ class CalibrationRecord:
     board_quaternion: Quaternion
 
 
+_Near = Annotated[float, Field(ge=-10, le=10)]
+CameraPlace = Annotated[tuple[_Near, _Near, _Near], list_of(3, minimum=-10, maximum=10)]
+"""Of a camera that sees the arm, m: what is farther away is in another unit."""
+
+
 @settings(error=CameraError)
 class CameraConfig:
     """Source of one camera.
@@ -89,9 +94,9 @@ class CameraConfig:
     source: Annotated[str, Field(examples=["twin", "topic", "realsense", "uvc", "bag"])]
     address: Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | int | None)] = ""
     crop: Annotated[Crop, list_of(4, "integer")] | None = None
-    position: Vector3 | None = None
+    position: CameraPlace | None = None
     quaternion: Quaternion | None = None
-    fovy: Annotated[float, Field(gt=0, lt=180)] | None = None
+    fovy: Annotated[float, Field(ge=4, lt=180)] | None = None  # below 4 it is in radians
     frame: Literal["base", "tool"] = "base"
     lens: Lens | None = None
     calibration: CalibrationRecord | None = None

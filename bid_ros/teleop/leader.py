@@ -1,6 +1,8 @@
 """Teleoperation by a leader arm: a person moves an arm by hand, and the follower's tool goes the same way (GELLO)."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -30,7 +32,7 @@ class LeaderSettings:
     Attributes:
         topic: of ``sensor_msgs/msg/JointState``.
         joints: names of its joints, in the order of the follower's, base to wrist; empty: the first
-            ones of its first message.
+            ones of its first message, if their names end in numbers that count up.
         signs: 1 or -1 for each joint; empty: all 1.
         offsets: rad, added to each joint after its sign; empty: all 0.
         scale: of each joint's angle; empty: all 1.
@@ -124,6 +126,11 @@ class Leader(TopicController):
                 f"a message on {self._options.topic} {lacks}; valid is a position for each joint: "
                 f"{', '.join(wanted) or self._count}"
             )
+        if not self._names and not _count_up(wanted[: self._count]):
+            raise BidError(
+                f"{self._options.topic} names {', '.join(wanted[: self._count])}, and many drivers sort names by "
+                "alphabet; valid is the setting joints: their names from base to wrist"
+            )
         self._names = wanted[: self._count]  # the next message may have another order
         values = np.array([message.position[names.index(name)] for name in wanted], dtype=np.float64)
         return values if np.isfinite(values).all() else None
@@ -144,6 +151,13 @@ class Leader(TopicController):
     def _share(self, trigger: Array) -> float | None:
         closed, opened = self._options.closed, self._options.opened
         return float(np.clip((trigger[0] - closed) / (opened - closed), 0.0, 1.0)) if trigger.size else None
+
+
+def _count_up(names: Sequence[str]) -> bool:
+    """Whether names end in numbers that count up, as ``joint1``, ``joint2``: then the first is that at the base."""
+    found = [re.search(r"\d+$", name) for name in names]
+    numbers = [int(end.group()) for end in found if end]
+    return len(numbers) == len(names) and all(after == before + 1 for before, after in pairwise(numbers))
 
 
 def _check_counts(options: LeaderSettings, joints: int) -> None:

@@ -119,7 +119,7 @@ def test_an_encoder_may_turn_round_while_nobody_holds_the_switch():
 
 
 def test_a_leader_without_names_keeps_those_of_its_first_message():
-    person, names, moved = Person(), list("abcdefg"), HOME + 0.1
+    person, names, moved = Person(), [f"fr3_joint{number}" for number in range(1, 8)], HOME + 0.1
     person.asks(joints(HOME, names))
     offset = person.asks(joints(moved[::-1], names[::-1])).offset
     np.testing.assert_allclose(offset.position, FRANKA.forward(moved)[0] - FRANKA.forward(HOME)[0], atol=1e-12)
@@ -140,6 +140,8 @@ def test_the_trigger_squeezes_the_gripper_as_far():
         ({"joints": ("a",) * 7}, joints(HOME), "lacks a, a, .*; valid is a position for each joint"),
         ({"gripper": "trigger"}, joints(HOME), "lacks trigger"),
         ({}, joints(HOME[:5]), "has 5 positions; valid is a position for each joint"),
+        ({}, joints(HOME, ["elbow", "lift", "pan", "wrist_1", "wrist_2", "wrist_3", "tool"]), "names elbow, lift, pan"),
+        ({}, joints(HOME, [f"joint{number}" for number in range(7, 0, -1)]), "valid is the setting joints"),
         ({}, SimpleNamespace(name=[f"j{i}" for i in range(7)], position=[]), "has 0 positions"),
     ],
 )
