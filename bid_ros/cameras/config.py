@@ -96,7 +96,7 @@ class CameraConfig:
     crop: Annotated[Crop, list_of(4, "integer")] | None = None
     position: CameraPlace | None = None
     quaternion: Quaternion | None = None
-    fovy: Annotated[float, Field(ge=4, lt=180)] | None = None  # below 4 it is in radians
+    fovy: Annotated[float, Field(ge=4, le=179)] | None = None  # below 4 it is in radians
     frame: Literal["base", "tool"] = "base"
     lens: Lens | None = None
     calibration: CalibrationRecord | None = None

@@ -128,8 +128,8 @@ class Leader(TopicController):
             )
         if not self._names and not _count_up(wanted[: self._count]):
             raise BidError(
-                f"{self._options.topic} names {', '.join(wanted[: self._count])}, and many drivers sort names by "
-                "alphabet; valid is the setting joints: their names from base to wrist"
+                f"a message on {self._options.topic} names {', '.join(wanted[: self._count])}, and many drivers sort "
+                "names by alphabet; valid is the setting joints: their names from base to wrist"
             )
         self._names = wanted[: self._count]  # the next message may have another order
         values = np.array([message.position[names.index(name)] for name in wanted], dtype=np.float64)

@@ -100,8 +100,8 @@ def test_a_camera_that_says_nothing_of_the_twin_is_rendered_there(tmp_path):
         ),
         (GOOD.replace("address: 0", "address: 0, twin: {sourec: twin}"), "third_person: unknown field 'sourec'"),
         (GOOD.replace("crop: null", "name: left"), "wrist: unknown field 'name'; valid are source"),
-        (GOOD.replace("crop: null", "fovy: 180"), "wrist: fovy is 180; valid is a number from 4 to below 180"),
-        (GOOD.replace("crop: null", "fovy: 0.73"), "wrist: fovy is 0.73; valid is a number from 4 to below 180"),
+        (GOOD.replace("crop: null", "fovy: 180"), "wrist: fovy is 180; valid is a number from 4 to 179"),
+        (GOOD.replace("crop: null", "fovy: 0.73"), "wrist: fovy is 0.73; valid is a number from 4 to 179"),
         (
             GOOD.replace("crop: null", "position: [500, 0, 800], quaternion: [1, 0, 0, 0]"),
             r"position\[0\] is 500; valid is a number from -10 to 10",
