@@ -141,8 +141,10 @@ class CameraConfig:
 
     def check_there(self, folder: Path) -> None:
         """Raise CameraError if it is a video file or a bag that is not there, seen from ``folder``."""
+        from bid_ros.cameras.uvc import is_device  # OpenCV takes a while to import
+
         named = {"uvc": self.address, "bag": self.address.rpartition(":")[0]}.get(self.source, "")
-        device = self.source == "uvc" and (named.isdigit() or named.startswith("/dev/"))
+        device = self.source == "uvc" and is_device(named)
         if named and not device and not (folder / named).exists():
             valid = "a device number, a path under /dev or a video file" if self.source == "uvc" else "a bag"
             raise CameraError(f"camera '{folder / named}' does not exist; valid is {valid}")

@@ -191,8 +191,7 @@ class UvcCamera:
 
 
 def _build(address: str, folder: Path) -> UvcCamera:
-    device = address.isdigit() or address.startswith("/dev/")
-    return UvcCamera(address if device else str(folder / address))
+    return UvcCamera(address if is_device(address) else str(folder / address))
 
 
 def is_device(address: str) -> bool:

@@ -49,6 +49,8 @@ Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Vector3 = Annotated[tuple[float, float, float], list_of(3)]
+Angle = Annotated[float, Field(ge=-12.6, le=12.6)]
+"""Of a joint, rad: what is beyond two turns is in degrees."""
 Reach = Annotated[float, Field(ge=-1, le=1)]
 ToolPlace = Annotated[tuple[Reach, Reach, Reach], list_of(3, minimum=-1, maximum=1)]
 """Of a tool or a load, m: what is farther from its flange is in another unit."""

@@ -221,9 +221,10 @@ def end_run(out: Path) -> None:
 
     Nothing is changed if nobody ended the run, or if its ``run.json`` says it already. One that cannot be read stays.
     """
-    ended, run = read_end(out), read_run(out)
+    ended = read_end(out)
     if ended is None:
         return
+    run = read_run(out)
     if run is None or run.get("ended") is None:
         named = _named(outcome_of_end(ended)) or {}
         told = _end_events(out, named)

@@ -37,6 +37,7 @@ class References:
         check_recorded(task)
         self._task = task
         self._stamps: list[int] = []
+        self._has_gripper = task.columns("gripper") is not None
         self._values: list[list[float]] = []
         self._person: list[bool] = []
         self._joint_stamps: list[int] = []
@@ -70,9 +71,7 @@ class References:
 
     def add(self, message: Any) -> None:
         """Append a message. It is ignored if it is older than the last one or has no finite reference."""
-        gripper = (
-            0.0 if self._task.columns("gripper") is None else message.reference_gripper
-        )  # else nobody asks for one
+        gripper = message.reference_gripper if self._has_gripper else 0.0  # without one nobody asks for an opening
         values = [*pose_numbers(message.reference), gripper]
         stamp = stamp_ns(message)
         # Before the arm is in control there is no reference, and its quaternion is zero.

@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 class StepLoop:
     """Calls ``step`` once a period, on an absolute schedule of the steady clock.
 
-    It catches up with a backlog of up to 20 ms. A larger backlog is skipped and counted.
+    It catches up with a backlog of up to ``catch_up_ns``. A larger backlog is skipped and counted.
 
     Args:
         what: name in errors, for example ``the UR twin``.

@@ -38,7 +38,7 @@ def prepare(specs: Sequence[NodeSpec], out: Path) -> None:
 
     check_security([enclave_of(spec.name, spec.namespace) for spec in specs])
     check_policy(specs)
-    check_gripper(specs)
+    check_arm(specs)
     check_files(specs)
     place = out.resolve()
     if place in _locks:
@@ -97,7 +97,7 @@ def _check_gradient(decoder: str, bundle: "Bundle", runtime: str) -> None:
         )
 
 
-def check_gripper(specs: Iterable[NodeSpec]) -> None:
+def check_arm(specs: Iterable[NodeSpec]) -> None:
     """Raise ArmError if the task has other joints than the robot, or a gripper that it has not or never moves."""
     for spec in specs:
         if spec.name == ARM:

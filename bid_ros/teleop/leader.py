@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import Array
-from bid_ros.core.settings import Positive, ToolPlace, settings
+from bid_ros.core.settings import Angle, Positive, ToolPlace, settings
 from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.teleop.base import Command, DeviceDescriptor, Offset
@@ -47,7 +47,7 @@ class LeaderSettings:
     topic: str = "leader/joint_states"
     joints: tuple[str, ...] = ()
     signs: tuple[float, ...] = ()
-    offsets: tuple[Annotated[float, Field(ge=-12.6, le=12.6)], ...] = ()
+    offsets: tuple[Angle, ...] = ()
     scale: tuple[float, ...] = ()
     tool_offset: ToolPlace = (0.0, 0.0, 0.0)
     gripper: str = ""

@@ -142,7 +142,7 @@ class TrackedState(dict[str, Component]):
         self._finish_tool(time)
 
     def _finish_joints(self, time: float, inner: InnerRobotState) -> None:
-        q, dq, elbow, turning = list(inner.q), list(inner.dq), self["elbow_c"], self["delbow_c"]
+        q, dq, elbow, turning = list(inner.q), self["dq"].value, self["elbow_c"], self["delbow_c"]
         elbow.finish(time, [q[2], math.copysign(1.0, q[3]) if q[3] else 0.0])
         turning.finish(time, [elbow.rate[0], elbow.rate[1] * 0.0] if elbow.explicit else [self["dq"].rate[2], 0.0])
         self["ddelbow_c"].finish(time, [dq[2], 0.0])

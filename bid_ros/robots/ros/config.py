@@ -7,14 +7,14 @@ from pydantic import Field
 
 from bid_ros.core.errors import ArmError
 from bid_ros.core.feature import SOURCE
-from bid_ros.core.settings import BY_CALLER, Quaternion, Share, ToolPlace, settings
+from bid_ros.core.settings import BY_CALLER, Angle, Quaternion, Share, ToolPlace, settings
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.gripper import GripperThresholds
 
 MOST_JOINTS: Final = 12
 Names = Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST_JOINTS)]
-# Two turns either way, and faster than arms turn: what is beyond is in degrees.
-Angles = Annotated[tuple[Annotated[float, Field(ge=-12.6, le=12.6)], ...], Field(max_length=MOST_JOINTS)]
+Angles = Annotated[tuple[Angle, ...], Field(max_length=MOST_JOINTS)]
+# Faster than arms turn: what is beyond is in degrees a second.
 Speeds = Annotated[tuple[Annotated[float, Field(gt=0, le=10)], ...], Field(max_length=MOST_JOINTS)]
 JOINT_COMMANDS: Final = ("joint_trajectory", "forward_position")
 

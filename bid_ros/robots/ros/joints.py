@@ -148,19 +148,14 @@ class JointReader:
         """Return one sentence if a joint that turns was just measured where it cannot have gone; else an empty text."""
         with self._lock:
             now_s = time.monotonic()
-            found = [
-                (name, rad)
-                for name in names
-                for rad, at in [self._jumped.get(name, (0.0, 0.0))]
-                if rad and now_s - at < JUMP_S
-            ]
-        if not found:
+            lately = {name: rad for name, (rad, at_s) in self._jumped.items() if now_s - at_s < JUMP_S}
+        name = next((name for name in names if name in lately), None)
+        if name is None:
             return ""
-        name, rad = found[0]
         where, count = self._bus.full_name(self._topic), self._bus.partners(self._topic)
         return (
-            f"joint '{name}' jumped by {rad:.2f} rad from one message on {where} to the next; {count} nodes publish "
-            "there: valid is one that measures this joint"
+            f"joint '{name}' jumped by {lately[name]:.2f} rad from one message on {where} to the next; {count} nodes "
+            "publish there: valid is one that measures this joint"
         )
 
     def known(self) -> bool:

@@ -13,7 +13,7 @@ from bid_ros.system.check.finding import CheckFinding, tried
 from bid_ros.system.check.limits import limits_finding
 from bid_ros.system.description import decided, describe
 from bid_ros.system.folder import FILE, POLICY, System, file_beside
-from bid_ros.system.preparation import check_gripper, check_policy
+from bid_ros.system.preparation import check_arm, check_policy
 from bid_ros.system.run import RunArguments
 from bid_ros.tasks.registry import kind_of
 
@@ -79,7 +79,7 @@ def _driver(system: System, arguments: RunArguments) -> str:
     """Hold bundle, decoder, device and parameters against the task, as ``bid up`` does before it starts anything."""
     specs = describe(system, replace(arguments, unstaged=True))  # nothing moves
     check_policy(specs)
-    check_gripper(specs)
+    check_arm(specs)
     run = decided(system, arguments)
     if run.driver != POLICY:
         return f"device {run.driver}"
